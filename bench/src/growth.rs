@@ -21,8 +21,26 @@ pub fn exponent(points: &[(f64, f64)]) -> Option<f64> {
     (variance > 0.0).then(|| covariance / variance)
 }
 
+/// The exponent between the two largest sizes: what is the same at every size hides the growth of the rest at the smaller ones.
+fn last_exponent(points: &[(f64, f64)]) -> Option<f64> {
+    let &[.., (small, before), (large, after)] = points else {
+        return None;
+    };
+    let exponent = (after / before).ln() / (large / small).ln();
+    exponent.is_finite().then_some(exponent)
+}
+
 /// The exponent of each round, for figures at several sizes with as many rounds each.
 pub fn exponents(sizes: &[(f64, &Samples)]) -> Samples {
+    of_rounds(sizes, exponent)
+}
+
+/// The same between the two largest sizes.
+pub fn last_exponents(sizes: &[(f64, &Samples)]) -> Samples {
+    of_rounds(sizes, last_exponent)
+}
+
+fn of_rounds(sizes: &[(f64, &Samples)], exponent: impl Fn(&[(f64, f64)]) -> Option<f64>) -> Samples {
     let sizes: Vec<(f64, Vec<f64>)> = sizes.iter().map(|(size, samples)| (*size, samples.medians())).collect();
     let rounds = sizes.iter().map(|(_, medians)| medians.len()).min().unwrap_or(0);
     Samples::of((0..rounds).filter_map(|round| {
@@ -49,6 +67,14 @@ mod tests {
         assert_eq!(exponent(&[(1.0, 1.0), (2.0, 2.0), (3.0, 3.0)]), None);
         assert_eq!(exponent(&[(1.0, 1.0), (2.0, 2.0), (3.0, 3.0), (4.0, 0.0)]), None);
         assert_eq!(exponent(&[(1.0, 1.0); 5]), None);
+    }
+
+    #[test]
+    fn last_exponent_is_that_of_the_two_largest_sizes() {
+        let found = last_exponent(&[(1.0, 100.0), (2.0, 100.0), (4.0, 101.0), (8.0, 404.0)]).unwrap();
+        assert!((found - 2.0).abs() < 1e-9, "{found}");
+        assert_eq!(last_exponent(&[(1.0, 1.0)]), None);
+        assert_eq!(last_exponent(&[(1.0, 0.0), (2.0, 1.0)]), None);
     }
 
     #[test]

@@ -34,6 +34,12 @@ impl Results {
         serde_json::from_slice(&text).with_context(|| format!("cannot parse {}", path.display()))
     }
 
+    /// What could not be measured, because a program is not installed.
+    pub fn missing(&self) -> impl Iterator<Item = &str> {
+        let missing = self.rows.iter().filter(|row| row.figures.is_empty());
+        missing.map(|row| row.name.as_str())
+    }
+
     pub fn write(&self, root: &Path) -> Result<()> {
         self.write_to(&root.join(PATH))?;
         let _ = fs::remove_file(root.join(PARTIAL_PATH));
@@ -81,10 +87,15 @@ fn significant(value: f64) -> f64 {
     format!("{value:.4e}").parse().unwrap_or(value)
 }
 
-/// The system, the architecture and the number of cores.
+/// The system, the architecture, the number of cores and their model.
 pub fn machine() -> String {
     let cores = std::thread::available_parallelism().map_or(0, std::num::NonZero::get);
-    format!("{} {}, {cores} cores", std::env::consts::OS, std::env::consts::ARCH)
+    let machine = format!("{} {}, {cores} cores", std::env::consts::OS, std::env::consts::ARCH);
+    let about = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let model = about
+        .lines()
+        .find_map(|line| line.strip_prefix("model name")?.split_once(": "));
+    model.map_or(machine.clone(), |(_, model)| format!("{machine} ({})", model.trim()))
 }
 
 #[cfg(test)]

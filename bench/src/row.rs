@@ -9,6 +9,9 @@ use crate::judge::Bar;
 use crate::samples::Samples;
 use crate::subject::Subject;
 
+/// What counts as linear: sorting takes a little more, and so does a text that no longer fits into the processor's caches.
+const MAX_EXPONENT: f64 = 1.15;
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Unit {
@@ -94,19 +97,27 @@ impl Row {
         self.figures.get(&subject)
     }
 
-    /// How the figures of a series grow with its size, for every program that has them all.
-    pub fn growth(scenario: &str, name: impl Into<String>, series: &[Row]) -> Self {
-        let mut row = Self::new(scenario, name, Unit::Exponent);
+    /// How the figures of a series grow with its size, for every program that has them all: fitted to all sizes, which is judged, and
+    /// between the two largest.
+    pub fn growth(scenario: &str, name: impl Into<String>, series: &[Row]) -> [Self; 2] {
+        let name = name.into();
+        let mut fitted = Self::new(scenario, name.clone(), Unit::Exponent).bar(Bar::at_most(MAX_EXPONENT));
+        let mut last = Self::new(scenario, format!("{name}, two largest"), Unit::Exponent);
         for subject in Subject::ALL {
             let sizes: Option<Vec<(f64, &Samples)>> = series
                 .iter()
                 .map(|row| Some((row.size?, row.figures.get(&subject)?)))
                 .collect();
-            let exponents = sizes.map(|sizes| growth::exponents(&sizes)).unwrap_or_default();
-            if !exponents.rounds.is_empty() {
-                row.figures.insert(subject, exponents);
+            let Some(sizes) = sizes else { continue };
+            for (row, exponents) in [
+                (&mut fitted, growth::exponents(&sizes)),
+                (&mut last, growth::last_exponents(&sizes)),
+            ] {
+                if !exponents.rounds.is_empty() {
+                    row.figures.insert(subject, exponents);
+                }
             }
         }
-        row.bar(Bar::at_most(1.15))
+        [fitted, last]
     }
 }

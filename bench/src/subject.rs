@@ -71,6 +71,18 @@ impl Programs {
     }
 }
 
+/// The floor keeps large buffers as alongside does (`memory.rs`): page faults are no part of the least that has to be done.
+fn environment(subject: Subject) -> &'static [(&'static str, &'static str)] {
+    match subject {
+        Subject::Ours | Subject::Node | Subject::Rmcp => &[],
+        Subject::Floor | Subject::FloorAndWrite => &[
+            ("MALLOC_MMAP_THRESHOLD_", "33554432"),
+            ("MALLOC_TRIM_THRESHOLD_", "67108864"),
+            ("MALLOC_ARENA_MAX", "1"),
+        ],
+    }
+}
+
 /// What is in a discovery file that a client needs.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -115,6 +127,7 @@ impl Server {
         let mut command = sandbox.command(program);
         command
             .args(arguments)
+            .envs(environment(subject).iter().copied())
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
             .stderr(Stdio::null());

@@ -4,7 +4,7 @@
 use std::ffi::OsString;
 use std::future::Future;
 use std::io::{self, Read};
-use std::process::{ExitCode, Stdio};
+use std::process::{ExitCode, ExitStatus, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
@@ -73,23 +73,32 @@ async fn run(mut worker: Command, stopped: impl Future<Output = u8>) -> Result<u
     let group = worker.id().and_then(|id| Pid::from_raw(id.try_into().ok()?));
     // Waiting would close it, and that means that this process was killed.
     let input = worker.stdin.take();
-    let code = tokio::select! {
-        status = worker.wait() => {
-            let status = status.context("cannot wait for the measuring process")?;
-            let code = status.code().with_context(|| format!("the measuring process was stopped: {status}"))?;
-            code.try_into().unwrap_or(1)
-        }
-        code = stopped => {
-            if let Some(group) = group {
-                let _ = kill_process_group(group, Signal::KILL);
-            }
+    let ended = tokio::select! {
+        status = worker.wait() => Ok(status),
+        code = stopped => Err(code),
+    };
+    // What it started may still run, even if it has ended itself.
+    if let Some(group) = group {
+        let _ = kill_process_group(group, Signal::KILL);
+    }
+    let code = match ended {
+        Ok(status) => exit_code(status),
+        Err(code) => {
             let _ = worker.wait().await;
-            code
+            Ok(code)
         }
     };
     drop(input);
     remove(&directory).await;
-    Ok(code)
+    code
+}
+
+fn exit_code(status: io::Result<ExitStatus>) -> Result<u8> {
+    let status = status.context("cannot wait for the measuring process")?;
+    let code = status
+        .code()
+        .with_context(|| format!("the measuring process was stopped: {status}"))?;
+    Ok(code.try_into().unwrap_or(1))
 }
 
 /// Dropping the directory tries once more.
@@ -105,7 +114,7 @@ async fn remove(directory: &TempDir) {
 #[cfg(test)]
 mod tests {
     use std::fs;
-    use std::path::PathBuf;
+    use std::path::{Path, PathBuf};
     use std::time::Instant;
 
     use super::*;
@@ -146,7 +155,23 @@ mod tests {
             }
         };
         assert_eq!(block_on(run(worker, stopped)).unwrap(), 130);
-        let text = fs::read_to_string(&note).unwrap();
+        assert_gone(&note);
+    }
+
+    #[test]
+    fn crash_of_the_measuring_process_leaves_no_process_and_no_directory() {
+        let notes = tempfile::tempdir().unwrap();
+        let note = notes.path().join("note");
+        let mut worker = shell("sleep 600 & touch $TMPDIR/file; echo $! $TMPDIR >$NOTE; kill -SEGV $$");
+        worker.env("NOTE", &note);
+        let error = block_on(run(worker, std::future::pending())).unwrap_err();
+        assert!(error.to_string().contains("was stopped"), "{error}");
+        assert_gone(&note);
+    }
+
+    /// The note names a process and a directory.
+    fn assert_gone(note: &Path) {
+        let text = fs::read_to_string(note).unwrap();
         let (process, directory) = text.trim().split_once(' ').unwrap();
         assert!(!fs::exists(directory).unwrap());
         // It was killed, but it is not this process's child: there is no event for its end, and it may stay a zombie.

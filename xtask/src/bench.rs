@@ -46,6 +46,7 @@ impl Options {
 
 /// Measures, or only writes what was measured into the documents.
 pub(crate) fn bench(arguments: &[String]) -> Result<(), String> {
+    let start = std::time::Instant::now();
     let options = Options::parse(arguments)?;
     run(cargo(&[
         "build",
@@ -78,6 +79,10 @@ pub(crate) fn bench(arguments: &[String]) -> Result<(), String> {
         command.env("ALONGSIDE_BENCH_RMCP", rmcp()?);
         command.env("ALONGSIDE_BENCH_FLOOR", built.join("floor"));
     }
+    println!(
+        "xtask: built in {} s; measuring takes eight minutes",
+        start.elapsed().as_secs()
+    );
     let status = command
         .status()
         .map_err(|error| format!("cannot start the benchmark: {error}"))?;

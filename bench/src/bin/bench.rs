@@ -58,11 +58,16 @@ fn run() -> Result<ExitCode> {
         }
         return Err(error);
     }
+    let concluded = print(&results);
+    let missing: Vec<&str> = results.missing().collect();
+    if !missing.is_empty() {
+        bail!("the run is not complete: {}", missing.join("; "));
+    }
     if is_whole {
         results.write(&root)?;
         document::write_charts(&root, &results)?;
     }
-    Ok(print(&results))
+    Ok(concluded)
 }
 
 /// Prints the table. It is a failure if a bar has no conclusion.

@@ -125,7 +125,7 @@ impl Scenario for ContextChange {
         // With one session, a change is a delivery; with more, the deliveries say all.
         changes.truncate(1);
         deliveries.remove(0);
-        let rows = [times, vec![growth_of_time], changes, deliveries, vec![growth_of_cpu]];
+        let rows = [times, growth_of_time.into(), changes, deliveries, growth_of_cpu.into()];
         Ok(rows.into_iter().flatten().collect())
     }
 }

@@ -104,7 +104,8 @@ impl Scenario for IdleMemory {
         let growth = Row::growth(self.name(), "growth of memory with sessions", &rows.extra);
         let mut all = vec![rows.idle, rows.idle_pss];
         all.extend(rows.with);
-        all.extend([rows.per_session, growth]);
+        all.push(rows.per_session);
+        all.extend(growth);
         Ok(all)
     }
 }

@@ -46,7 +46,11 @@ impl Scenario for Chat {
             Row::growth(self.name(), "growth of an answer by events", &answers),
             Row::growth(self.name(), "growth of a late page by events", &states),
         ];
-        Ok(answers.into_iter().chain(states).chain(grown).collect())
+        Ok(answers
+            .into_iter()
+            .chain(states)
+            .chain(grown.into_iter().flatten())
+            .collect())
     }
 }
 

@@ -43,7 +43,7 @@ impl Scenario for DaemonEvents {
             }
             rows.push(row);
         }
-        rows.push(Row::growth(self.name(), "growth of a replay by daemon events", &rows));
+        rows.extend(Row::growth(self.name(), "growth of a replay by daemon events", &rows));
         Ok(rows)
     }
 }

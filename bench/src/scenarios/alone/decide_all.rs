@@ -58,7 +58,7 @@ impl Scenario for DecideAll {
             })?;
             rows.push(row);
         }
-        rows.push(Row::growth(
+        rows.extend(Row::growth(
             self.name(),
             "growth of deciding all hunks by changes",
             &rows,

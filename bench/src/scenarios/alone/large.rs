@@ -70,7 +70,7 @@ impl Scenario for Large {
                 let series_rows: Vec<Row> = measured.iter().map(|rows| rows[row].clone()).collect();
                 let title = series_rows[0].series.clone().unwrap_or_default();
                 all.extend(series_rows.clone());
-                all.push(Row::growth(self.name(), format!("growth of {title}"), &series_rows));
+                all.extend(Row::growth(self.name(), format!("growth of {title}"), &series_rows));
             }
         }
         Ok(all)

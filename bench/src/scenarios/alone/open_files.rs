@@ -76,7 +76,7 @@ impl Scenario for OpenFiles {
             })?;
             rows.push(row);
         }
-        rows.push(Row::growth(
+        rows.extend(Row::growth(
             self.name(),
             "growth of a context change by open files",
             &rows,

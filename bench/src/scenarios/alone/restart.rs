@@ -51,7 +51,7 @@ impl Scenario for Restart {
             }
             rows.push(row);
         }
-        rows.push(Row::growth(self.name(), "growth of a restart by reviews", &rows));
+        rows.extend(Row::growth(self.name(), "growth of a restart by reviews", &rows));
         Ok(rows)
     }
 }

@@ -172,7 +172,8 @@ async fn large_proposal_for_a_large_file_is_stored_as_its_changes() {
     before.session_started(&session(), None).await;
     let idle = disk.used();
     let file = scratch.path().join("large");
-    let base: String = (0..50_000).map(|line| format!("line {line}\n")).collect();
+    let lines: Vec<String> = (0..50_000).map(|line| format!("line {line}\n")).collect();
+    let base = lines.concat();
     let path = file.to_str().unwrap();
     let proposal = format!("first\n{base}last\n");
     std::fs::write(&file, &base).unwrap();

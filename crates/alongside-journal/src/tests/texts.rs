@@ -69,13 +69,13 @@ fn stored_text_has_the_same_json_as_in_format_1() {
     }
 }
 
-/// A text, its changes, and what they lead to.
+/// A text with changes.
 fn changed(text: &str, changes: &[(Range<usize>, &str)]) -> Arc<str> {
-    let mut changed = text.to_owned();
+    let mut result = text.to_owned();
     for (range, new) in changes.iter().rev() {
-        changed.replace_range(range.clone(), new);
+        result.replace_range(range.clone(), new);
     }
-    changed.into()
+    result.into()
 }
 
 #[test]
