@@ -96,33 +96,27 @@ struct Name<'a>(#[serde(borrow)] Cow<'a, str>);
 mod tests {
     use super::*;
 
-    fn texts(message: &str) -> Option<(String, String, Vec<(String, String)>)> {
+    /// Id, name and arguments of a call.
+    fn read(message: &str) -> Option<String> {
         let call = parse(message)?;
-        let mut arguments: Vec<_> = call
-            .arguments
-            .into_iter()
-            .map(|(name, SharedText(text))| (name, text.to_string()))
+        let arguments = call.arguments.into_iter();
+        let mut arguments: Vec<_> = arguments
+            .map(|(name, SharedText(text))| format!("{name}={text}"))
             .collect();
         arguments.sort();
-        Some((call.id.get().to_owned(), call.name.into_owned(), arguments))
+        Some(format!("{} {}({})", call.id, call.name, arguments.join(",")))
     }
 
     #[test]
     fn call_with_texts_is_read_whatever_its_order() {
-        let arguments = vec![("a".to_owned(), "x\ny\u{1F600}".to_owned())];
         for message in [
-            r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t","arguments":{"a":"x\ny\ud83d\ude00"}}}"#,
-            r#" {"params":{"_meta":{"b":[1]},"arguments":{"a":"x\ny😀"},"name":"\u0074"},"other":null,"method":"tools\/call","id":1,"jsonrpc":"2.0"} "#,
+            r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t","arguments":{"b":"","a":"x\ny\ud83d\ude00"}}}"#,
+            r#" {"params":{"_meta":{"b":[1]},"arguments":{"a":"x\ny😀","b":""},"name":"\u0074"},"other":null,"method":"tools\/call","id":1,"jsonrpc":"2.0"} "#,
         ] {
-            let read = texts(message);
-            assert_eq!(
-                read,
-                Some(("1".to_owned(), "t".to_owned(), arguments.clone())),
-                "{message}"
-            );
+            assert_eq!(read(message).as_deref(), Some("1 t(a=x\ny😀,b=)"), "{message}");
         }
         let without = r#"{"jsonrpc":"2.0","id":"x","method":"tools/call","params":{"name":"t"}}"#;
-        assert_eq!(texts(without), Some(("\"x\"".to_owned(), "t".to_owned(), Vec::new())));
+        assert_eq!(read(without).as_deref(), Some(r#""x" t()"#));
     }
 
     #[test]
@@ -145,7 +139,7 @@ mod tests {
             r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t","arguments":{"a":"\ud83d"}}}"#,
             r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t"}} x"#,
         ] {
-            assert_eq!(texts(message), None, "{message}");
+            assert_eq!(read(message), None, "{message}");
         }
     }
 }
