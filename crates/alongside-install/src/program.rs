@@ -34,6 +34,8 @@ pub(super) struct Invocation {
 }
 
 impl Invocation {
+    /// As the documentation shows it.
+    #[cfg(test)]
     pub(super) fn by_name(argument: &str) -> Self {
         Self {
             command: NAME.to_owned(),
@@ -41,12 +43,10 @@ impl Invocation {
         }
     }
 
-    /// By name if the PATH leads to this program. Otherwise by its path and, if it is no longer there, by name.
+    /// By its path and, if it is no longer there, by name. Not by name alone, even if the PATH leads to it now: that may be the PATH of
+    /// an activated virtual environment or of one directory, and the editor is started with another one.
     pub(super) fn new(context: &InstallContext<'_>, argument: &str) -> Self {
         let program = &context.program;
-        if super::machine(context).on_path(NAME).as_ref() == Some(program) {
-            return Self::by_name(argument);
-        }
         let by_path = Self {
             command: program.to_string_lossy().into_owned(),
             arguments: vec![argument.to_owned()],
@@ -62,7 +62,7 @@ impl Invocation {
         }
     }
 
-    /// The program that it starts. By name, that is the one on the PATH.
+    /// The program that it starts. By name, as in a block that was edited, that is the one on the PATH.
     pub(super) fn program(&self, context: &InstallContext<'_>) -> Option<PathBuf> {
         match self.command.as_str() {
             NAME => super::machine(context).on_path(NAME),
