@@ -133,15 +133,9 @@ impl Environment {
 
     /// Whether a program is on the `PATH`.
     pub fn has_program(&self, name: &str) -> bool {
-        let (delimiter, suffixes): (_, &[&str]) = match self.platform {
-            Platform::Windows => (';', &[".exe", ".cmd", ".bat"]),
-            Platform::Unix | Platform::MacOs => (':', &[""]),
-        };
-        let directories = self.variable("PATH").unwrap_or_default().split(delimiter);
-        directories.filter(|directory| !directory.is_empty()).any(|directory| {
-            let exists = |suffix: &str| Path::new(directory).join(format!("{name}{suffix}")).is_file();
-            suffixes.iter().any(|suffix| exists(suffix))
-        })
+        let variable = |name| self.variable(name).unwrap_or_default();
+        let is_program = &alongside_platform::is_executable;
+        alongside_platform::on_path(self.platform, variable("PATH"), variable("PATHEXT"), name, is_program).is_some()
     }
 
     fn agent_home(&self, variable: &str, name: &str) -> PathBuf {

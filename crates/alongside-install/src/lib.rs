@@ -415,6 +415,7 @@ fn machine<'a>(context: &'a InstallContext<'_>) -> SystemPaths<'a> {
     SystemPaths {
         environment: context.environment,
         exists: &|path| path.exists(),
+        is_program: &alongside_platform::is_executable,
     }
 }
 

@@ -19,6 +19,7 @@ pub fn stable_program(environment: &Environment, own: PathBuf) -> PathBuf {
     let machine = SystemPaths {
         environment,
         exists: &|path| path.exists(),
+        is_program: &alongside_platform::is_executable,
     };
     let found = machine.on_path(NAME);
     found
@@ -57,7 +58,12 @@ impl Invocation {
             Platform::Unix | Platform::MacOs => Self {
                 command: "sh".to_owned(),
                 // In the user's file, so more arguments can be added at the end.
-                arguments: vec!["-c".to_owned(), exec(program), NAME.to_owned(), argument.to_owned()],
+                arguments: vec![
+                    "-c".to_owned(),
+                    become_program(program, "\"$@\""),
+                    NAME.to_owned(),
+                    argument.to_owned(),
+                ],
             },
         }
     }
@@ -72,10 +78,10 @@ impl Invocation {
     }
 }
 
-/// A shell command that becomes this program or, if it was moved, the one on the PATH, with the shell's own arguments.
-fn exec(program: &Path) -> String {
+/// A shell command that becomes this program or, if it was moved, the one on the PATH. `"$@"` stands for the shell's own arguments.
+pub(super) fn become_program(program: &Path, arguments: &str) -> String {
     let program = quoted(program);
-    format!("if [ -x {program} ]; then exec {program} \"$@\"; else exec {NAME} \"$@\"; fi")
+    format!("if [ -x {program} ]; then exec {program} {arguments}; else exec {NAME} {arguments}; fi")
 }
 
 /// A shell command that runs this program or, if it was moved, the one on the PATH. Without either, it succeeds.
@@ -158,7 +164,7 @@ mod tests {
             (output.status.code(), String::from_utf8(output.stdout).unwrap())
         };
         let own = scene.program("1.0/it's alongside");
-        let (lsp, hook) = (exec(&own), run_if_found(&own, "hook"));
+        let (lsp, hook) = (become_program(&own, "\"$@\""), run_if_found(&own, "hook"));
         assert_eq!(run(&lsp), (Some(0), format!("{} lsp\n", own.display())));
         assert_eq!(run(&hook), (Some(0), format!("{} hook\n", own.display())));
         fs::remove_file(&own).unwrap();
