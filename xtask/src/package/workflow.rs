@@ -21,10 +21,8 @@ pub(super) fn check() -> Result<(), String> {
 #[cfg(test)]
 mod tests {
     use std::fs;
-    use std::path::Path;
 
-    use super::super::formats::extension_name;
-    use super::super::platform::{PLATFORMS, Platform};
+    use super::super::platform::PLATFORMS;
     use super::super::release::Release;
     use super::*;
     use crate::USAGE;
@@ -142,16 +140,6 @@ mod tests {
         assert!(!needs.is_empty() && needs.iter().all(|needs| !needs.contains("macos-tests")));
     }
 
-    /// The files that are made for a platform. npm chooses the name of its package.
-    fn files_of(release: &Release, platform: &Platform) -> Vec<String> {
-        let archive = release.archive(Path::new(""), platform);
-        let npm = format!("alongside-ide-{}-{}.tgz", platform.npm.name, release.version);
-        let mut files = vec![archive.display().to_string(), npm, release.wheel(platform)];
-        files.extend(platform.debian.map(|architecture| release.deb(architecture)));
-        files.extend(platform.vscode.iter().map(|name| extension_name(name)));
-        files
-    }
-
     /// A later job unpacks all artifacts into one directory at the same time: no two may have the same file.
     #[test]
     fn mac_uploads_what_no_other_job_makes_and_nothing_else() {
@@ -166,11 +154,11 @@ mod tests {
         let is_uploaded = |file: &str| patterns.iter().any(|pattern| file.contains(pattern));
         let release = Release::read().unwrap();
         for platform in &PLATFORMS {
-            for file in files_of(&release, platform) {
+            for file in release.files(platform) {
                 assert_eq!(is_uploaded(&file), platform.is_mac(), "{file}");
             }
         }
-        let root_package = format!("alongside-ide-{}.tgz", release.version);
+        let root_package = release.npm_root();
         for shared in [
             "alongside.vsix",
             "SHA256SUMS",
