@@ -27,6 +27,30 @@ pub fn stable_program(environment: &Environment, own: PathBuf) -> PathBuf {
         .unwrap_or(own)
 }
 
+/// What to know if the program is run without having been installed, such as with `npx`: what it installs starts it by its path.
+pub fn temporary_remark(program: &Path) -> Option<String> {
+    let text = program.to_string_lossy();
+    let parts: Vec<&str> = text.split(['/', '\\']).collect();
+    let is_temporary = |part: &&str| {
+        // npx; uvx; pnpm dlx and yarn dlx; bunx.
+        *part == "_npx"
+            || part
+                .strip_prefix("archive-v")
+                .is_some_and(|number| number.parse::<u32>().is_ok())
+            || *part == "dlx"
+            || part.starts_with("dlx-")
+            || part.starts_with("bunx-")
+    };
+    // `pipx run` and its cache.
+    let is_pipx = |pair: &[&str]| pair == [".cache", "pipx"] || pair == ["pipx", ".cache"];
+    (parts.iter().any(is_temporary) || parts.windows(2).any(is_pipx)).then(|| {
+        format!(
+            "this program is a temporary copy that will be removed, {text}; install it, as with `npm install --global alongside-ide` or \
+             `uv tool install alongside-ide`, and run `alongside install` again"
+        )
+    })
+}
+
 /// How an editor's configuration starts this program.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Invocation {
@@ -150,6 +174,36 @@ mod tests {
         let own = scene.program("1.0/alongside");
         scene.program("bin/alongside");
         assert_eq!(stable_program(&scene.environment, own.clone()), own);
+    }
+
+    #[test]
+    fn program_of_npx_and_uvx_is_temporary() {
+        for (path, temporary) in [
+            (
+                "/home/ada/.npm/_npx/ab12/node_modules/@alongside-ide/linux-x64/bin/alongside",
+                true,
+            ),
+            (
+                "C:\\Users\\ada\\AppData\\Local\\npm-cache\\_npx\\ab12\\alongside.exe",
+                true,
+            ),
+            ("/home/ada/.cache/uv/archive-v0/x/bin/alongside", true),
+            (
+                "C:\\Users\\ada\\AppData\\Local\\uv\\cache\\archive-v0\\x\\Scripts\\alongside.exe",
+                true,
+            ),
+            ("/home/ada/.cache/pnpm/dlx/ab12/node_modules/alongside", true),
+            ("/home/ada/.local/pipx/.cache/ab12/bin/alongside", true),
+            ("/home/ada/.local/share/uv/tools/alongside-ide/bin/alongside", false),
+            ("/home/ada/.local/share/pipx/venvs/alongside-ide/bin/alongside", false),
+            (
+                "/usr/lib/node_modules/alongside-ide/node_modules/@alongside-ide/linux-x64/bin/alongside",
+                false,
+            ),
+            ("/home/ada/archive-versions/alongside", false),
+        ] {
+            assert_eq!(temporary_remark(Path::new(path)).is_some(), temporary, "{path}");
+        }
     }
 
     #[test]

@@ -125,6 +125,22 @@ mod tests {
         end.map_or(rest, |(at, _)| &rest[..at])
     }
 
+    /// Nothing else runs the program there before it is published.
+    #[test]
+    fn companion_is_started_and_stopped_on_a_mac_and_on_windows() {
+        let text = fs::read_to_string(root().join(WORKFLOW)).unwrap();
+        for name in ["macos", "windows"] {
+            let job = job(&text, name);
+            let commands = ["alongside serve --json > ", "alongside stop\n", "wait \"$companion\""];
+            let places: Vec<usize> = commands.iter().map(|command| job.find(command).unwrap()).collect();
+            assert!(places.is_sorted(), "{job}");
+            assert!(
+                job.contains("timeout-minutes"),
+                "a companion that does not start must not hang the release"
+            );
+        }
+    }
+
     /// The suite has never run on a Mac: a failure there must not keep back a release.
     #[test]
     fn tests_on_a_mac_do_not_block_the_release() {

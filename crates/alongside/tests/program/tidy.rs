@@ -333,6 +333,14 @@ const CONNECTING: &[(&str, &str)] = &[
         "alongside-agent/src/daemon/transport.rs",
         "a daemon that the user has set up",
     ),
+    (
+        "alongside-companion/src/demo/context.rs",
+        "the companion's own socket, as Codex does",
+    ),
+    (
+        "alongside-discovery/src/lookup/locks/copilot.rs",
+        "a companion's socket on this machine",
+    ),
     ("alongside-discovery/src/sweep.rs", "a companion's port on this machine"),
     ("alongside-front/src/client.rs", "a companion on this machine"),
     (
@@ -343,6 +351,14 @@ const CONNECTING: &[(&str, &str)] = &[
         "alongside-mcp/src/client/socket.rs",
         "the companion that an agent would find",
     ),
+    (
+        "alongside-mcp/src/client/unix.rs",
+        "the companion that an agent would find",
+    ),
+    (
+        "alongside-mcp/src/codex/socket.rs",
+        "another editor's socket for Codex on this machine",
+    ),
 ];
 
 #[test]
@@ -351,6 +367,8 @@ fn nothing_phones_home() {
         "TcpStream::connect",
         "TcpSocket",
         "UdpSocket",
+        "UnixStream::connect",
+        "UnixDatagram",
         "lookup_host",
         "ToSocketAddrs",
     ];
