@@ -51,7 +51,8 @@ pub(crate) fn fill(
         eprintln!("xtask: {} is there already", place.display());
         return Ok(place);
     }
-    let unfinished = place.with_extension("unfinished");
+    // Not another extension: the name may end with a version.
+    let unfinished = directory()?.join(format!("{name}.unfinished"));
     // Left by an interrupted attempt.
     remove(&unfinished)?;
     let failed = |error: io::Error| format!("cannot fill {}: {error}", place.display());

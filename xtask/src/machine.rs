@@ -147,15 +147,16 @@ pub(crate) fn install(packages: &[&str]) -> Result<(), String> {
 
 /// The mirror of the system's own Debian packages.
 pub(crate) fn mirror() -> Result<String, String> {
+    const ADVICE: &str = "run this on Debian, where `apt-get update` has run";
     let targets = ["Created-By: Packages", "Origin: Debian", "Label: Debian"];
     let output = Command::new("apt-get")
         .args(["indextargets", "--format", "$(REPO_URI)"])
         .args(targets)
         .output()
-        .map_err(|error| format!("cannot determine the apt-get mirror: {error}"))?;
+        .map_err(|error| format!("cannot ask apt-get for a mirror of Debian: {error}; {ADVICE}"))?;
     let list = String::from_utf8_lossy(&output.stdout).into_owned();
     let first = list.lines().next().map(str::to_owned);
-    first.ok_or_else(|| "apt has no mirror of Debian to take newer packages from; run `apt-get update`".to_owned())
+    first.ok_or_else(|| format!("apt has no mirror of Debian to take packages from; {ADVICE}"))
 }
 
 /// Major and minor version of a Node.

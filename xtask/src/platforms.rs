@@ -3,7 +3,9 @@
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
 
 use crate::machine::Need;
 use crate::plan::{Plan, Verdict};
@@ -25,6 +27,9 @@ const DEBOOTSTRAP: [Need; 1] = [Need {
     package: "debootstrap",
 }];
 
+/// How long a program may take to announce itself, and again to end. In qemu, on a busy machine.
+const PROGRAM_TIMEOUT: Duration = Duration::from_mins(2);
+
 const CHECKS: [(&str, Target); 5] = [
     ("check for Windows", WINDOWS),
     ("check for macOS on ARM", MAC_ARM),
@@ -41,6 +46,12 @@ const LINKS: [(&str, Target); 2] = [
 
 /// Everything.
 pub(crate) fn all(plan: &mut Plan) {
+    // Before the long builds.
+    plan.step("system programs", || {
+        require_root()?;
+        machine::require(&DEBOOTSTRAP)?;
+        require_qemu()
+    });
     plan.step("toolchain", || toolchain::prepare().map(drop));
     for (name, target) in CHECKS {
         plan.step(name, move || check(&toolchain::prepare()?, &target));
@@ -54,6 +65,10 @@ pub(crate) fn all(plan: &mut Plan) {
 
 /// What every change goes through: the systems that differ most, and what can be run quickly.
 pub(crate) fn quick(plan: &mut Plan) {
+    plan.step("root and debootstrap", || {
+        require_root()?;
+        machine::require(&DEBOOTSTRAP)
+    });
     plan.step("toolchain", || toolchain::prepare().map(drop));
     runs(plan);
     plan.step("check for macOS on ARM", || {
@@ -67,8 +82,22 @@ fn runs(plan: &mut Plan) {
     plan.step("static program in an empty root", || run_static(&toolchain::prepare()?));
 }
 
+fn require_root() -> Result<(), String> {
+    if machine::is_root() {
+        Ok(())
+    } else {
+        Err("the static program and wine run in a chroot, which needs root; run this task as root".to_owned())
+    }
+}
+
+/// What runs a program for Linux on ARM.
+pub(crate) fn require_qemu() -> Result<(), String> {
+    machine::require(&QEMU)
+}
+
 /// Compiles the program, the crates and their tests, with warnings as errors.
 fn check(toolchain: &Toolchain, target: &Target) -> Result<(), String> {
+    check_tasks(toolchain, target)?;
     run(with_denied_warnings(
         toolchain.cargo("check", target),
         &["--all-targets"],
@@ -77,9 +106,21 @@ fn check(toolchain: &Toolchain, target: &Target) -> Result<(), String> {
 
 /// The same without the tests.
 fn check_program(toolchain: &Toolchain, target: &Target) -> Result<(), String> {
+    check_tasks(toolchain, target)?;
     run(with_denied_warnings(
         toolchain.cargo("check", target),
         &["--package", "alongside"],
+    ))
+}
+
+/// A Mac makes its own packages.
+fn check_tasks(toolchain: &Toolchain, target: &Target) -> Result<(), String> {
+    if !target.triple.contains("apple") {
+        return Ok(());
+    }
+    run(with_denied_warnings(
+        toolchain.cargo("check", target),
+        &["--package", "xtask", "--all-targets"],
     ))
 }
 
@@ -104,9 +145,7 @@ fn build(toolchain: &Toolchain, target: &Target) -> Result<PathBuf, String> {
 /// Runs the static program in a root that holds nothing else.
 fn run_static(toolchain: &Toolchain) -> Result<(), String> {
     let program = build(toolchain, &LINUX_STATIC)?;
-    if !machine::is_root() {
-        return Err("a chroot needs root; run this task as root".to_owned());
-    }
+    require_root()?;
     let root = target_directory()?.join("empty-root");
     cache::remove(&root)?;
     let failed = |error: io::Error| format!("cannot fill {}: {error}", root.display());
@@ -124,13 +163,11 @@ fn run_static(toolchain: &Toolchain) -> Result<(), String> {
     let mut version = in_root();
     version.arg("--version");
     run(version)?;
-    announces_and_ends(in_root(), &root.join("tmp/gemini/ide"))
+    announces_and_ends(in_root(), &root.join("tmp/gemini/ide"), PROGRAM_TIMEOUT)
 }
 
 /// Starts a companion, waits until it has announced itself, and ends it with Ctrl-C: it exits with 0, and its files are gone.
-fn announces_and_ends(mut program: Command, files: &Path) -> Result<(), String> {
-    use std::io::{BufRead, BufReader};
-
+fn announces_and_ends(mut program: Command, files: &Path, timeout: Duration) -> Result<(), String> {
     program
         .args(["serve", "--json"])
         .stdin(Stdio::null())
@@ -138,22 +175,54 @@ fn announces_and_ends(mut program: Command, files: &Path) -> Result<(), String> 
     let mut child = program
         .spawn()
         .map_err(|error| format!("cannot start {program:?}: {error}"))?;
-    let mut line = String::new();
-    if let Some(stdout) = child.stdout.take() {
-        let _ = BufReader::new(stdout).read_line(&mut line);
-    }
+    let line = first_line(&mut child, timeout);
     let count = || fs::read_dir(files).map_or(0, Iterator::count);
     let announced = count();
     let _ = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
-    let status = child
-        .wait()
-        .map_err(|error| format!("cannot wait for {program:?}: {error}"))?;
-    match (status.code(), announced, count()) {
-        (Some(0), 1.., 0) => Ok(()),
-        (_, announced, left) => Err(format!(
-            "{program:?} ended with {status}, wrote {announced} files to {} and left {left}; it printed: {line}",
-            files.display()
+    let status = wait_or_kill(&mut child, timeout).map_err(|reason| format!("{program:?} {reason}"))?;
+    match (line, status.code(), announced, count()) {
+        (Some(_), Some(0), 1.., 0) => Ok(()),
+        (line, _, announced, left) => Err(format!(
+            "{program:?} ended with {status}, wrote {announced} files to {} and left {left}; it printed: {}",
+            files.display(),
+            line.unwrap_or_else(|| format!("nothing within {} s", timeout.as_secs()))
         )),
+    }
+}
+
+/// What it prints first; `None` if it takes too long.
+fn first_line(child: &mut Child, timeout: Duration) -> Option<String> {
+    use std::io::{BufRead, BufReader};
+
+    let stdout = child.stdout.take()?;
+    let (send, line) = mpsc::channel();
+    // It ends with the program.
+    std::thread::spawn(move || {
+        let mut line = String::new();
+        let _ = BufReader::new(stdout).read_line(&mut line);
+        let _ = send.send(line);
+    });
+    line.recv_timeout(timeout).ok()
+}
+
+fn wait_or_kill(child: &mut Child, timeout: Duration) -> Result<ExitStatus, String> {
+    let start = Instant::now();
+    loop {
+        let status = child
+            .try_wait()
+            .map_err(|error| format!("cannot be waited for: {error}"))?;
+        if let Some(status) = status {
+            return Ok(status);
+        }
+        if start.elapsed() > timeout {
+            let _ = child.kill();
+            let _ = child.wait();
+            return Err(format!(
+                "did not end within {} s after Ctrl-C and was killed",
+                timeout.as_secs()
+            ));
+        }
+        std::thread::sleep(Duration::from_millis(20));
     }
 }
 
@@ -175,7 +244,7 @@ fn run_arm(toolchain: &Toolchain) -> Result<(), String> {
 
 /// Runs a program for ARM in qemu, with a root that has its C library if it needs one.
 pub(crate) fn run_on_arm(program: &Path, library: Option<&Path>) -> Result<(), String> {
-    machine::require(&QEMU)?;
+    require_qemu()?;
     let home = target_directory()?.join("arm64-home");
     cache::remove(&home)?;
     fs::create_dir_all(&home).map_err(|error| format!("cannot create {}: {error}", home.display()))?;
@@ -194,7 +263,7 @@ pub(crate) fn run_on_arm(program: &Path, library: Option<&Path>) -> Result<(), S
     let mut version = emulated();
     version.arg("--version");
     run(version)?;
-    announces_and_ends(emulated(), &home.join("gemini/ide"))
+    announces_and_ends(emulated(), &home.join("gemini/ide"), PROGRAM_TIMEOUT)
 }
 
 /// Links the program for macOS. Zig has the system's library but no frameworks: their stubs list what the program needs.
@@ -230,6 +299,22 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
+
+    #[cfg(unix)]
+    #[test]
+    fn program_that_hangs_is_killed() {
+        let directory = target_directory().unwrap();
+        for (script, complaint) in [
+            ("trap '' INT; exec sleep 60", "did not end within 1 s"),
+            ("exec sleep 60", "it printed: nothing within 1 s"),
+            ("echo '{}'; exit 3", "wrote"),
+        ] {
+            let mut program = Command::new("sh");
+            program.args(["-c", script]);
+            let reason = announces_and_ends(program, &directory.join("nothing"), Duration::from_secs(1)).unwrap_err();
+            assert!(reason.contains(complaint), "{reason}");
+        }
+    }
 
     /// The first table with a column for macOS, without the line below the head.
     fn table(document: &str) -> Vec<Vec<String>> {

@@ -79,10 +79,11 @@ pub(crate) struct Toolchain {
 pub(crate) fn prepare() -> Result<Toolchain, String> {
     cache::check_platform("the cross compilers are")?;
     machine::require(&MINGW)?;
+    // First: another checkout may replace the compiler or Zig, and must not while this one builds with them.
+    let lock = cache::lock("platforms")?;
     let rust = rust()?;
     let zig = zig()?;
     let target_directory = cache::directory()?.join("platforms-target");
-    let lock = cache::lock("platforms")?;
     cache::limit(&target_directory, MAX_TARGET_BYTES)?;
     Ok(Toolchain {
         rust,
@@ -164,24 +165,36 @@ fn rust() -> Result<PathBuf, String> {
         return Ok(sysroot);
     }
     let version = ask("rustc", &["--version"])?;
-    cache::fill("rust", version.as_bytes(), |directory| {
+    let number = number(&version)?;
+    check_sysroot(&sysroot)?;
+    // Checkouts with different compilers share the cache.
+    cache::fill(&format!("rust-{number}"), version.as_bytes(), |directory| {
+        // First, because it is what may be missing.
+        let sources = directory.join("sources");
+        unpack_sources(&sources, number)?;
         for part in ["bin", "lib", "libexec", "etc"] {
             if sysroot.join(part).exists() {
                 copy(&sysroot.join(part), &directory.join(part))?;
             }
         }
-        let sources = directory.join("sources");
-        unpack_sources(&sources, number(&version)?)?;
         let library = directory.join(LIBRARY);
         let failed = |error: io::Error| format!("cannot put the library's sources into {}: {error}", library.display());
         fs::create_dir_all(library.parent().unwrap_or(&library)).map_err(failed)?;
-        fs::rename(
-            sources.join(format!("usr/src/rustc-{}/library", number(&version)?)),
-            &library,
-        )
-        .map_err(failed)?;
+        fs::rename(sources.join(format!("usr/src/rustc-{number}/library")), &library).map_err(failed)?;
         cache::remove(&sources)
     })
+}
+
+/// A compiler that the system's packages installed has no directory of its own that could be copied.
+fn check_sysroot(sysroot: &Path) -> Result<(), String> {
+    if [Path::new("/"), Path::new("/usr"), Path::new("/usr/local")].contains(&sysroot) {
+        return Err(format!(
+            "cannot use the compiler in {} without the sources of its standard library; install them (Debian: `apt-get install rust-src`), or \
+             install the compiler with rustup",
+            sysroot.display()
+        ));
+    }
+    Ok(())
 }
 
 const LIBRARY: &str = "lib/rustlib/src/rust/library";
@@ -301,6 +314,16 @@ fn output(mut command: Command) -> Result<String, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn compiler_of_the_system_is_not_copied() {
+        let reason = check_sysroot(Path::new("/usr")).unwrap_err();
+        assert!(
+            reason.contains("the compiler in /usr without") && reason.contains("rust-src"),
+            "{reason}"
+        );
+        assert_eq!(check_sysroot(Path::new("/usr/local/rustup/toolchains/1.95.0")), Ok(()));
+    }
 
     #[test]
     fn sources_are_those_of_the_compiler() {

@@ -1,5 +1,11 @@
 //! Notices that a process has ended, such as the editor that the companion belongs to.
 
+use std::time::Duration;
+
+use alongside_discovery::process::{Alive, Processes, StartStamp, SystemProcesses};
+
+const POLL_INTERVAL: Duration = Duration::from_secs(2);
+
 /// Waits until a process ends.
 #[cfg(target_os = "linux")]
 pub async fn ended(pid: u32) {
@@ -61,13 +67,41 @@ pub async fn ended(pid: u32) {
 
 /// For systems without notification.
 async fn poll_until_ended(pid: u32) {
-    use std::time::Duration;
+    let mut process = None;
+    loop {
+        let look = move || {
+            let process = process.unwrap_or_else(|| Polled::new(pid));
+            let is_running = process.is_running(SystemProcesses::default().is_alive(pid), || StartStamp::of(pid));
+            (process, is_running)
+        };
+        match tokio::task::spawn_blocking(look).await {
+            Ok((polled, true)) => process = Some(polled),
+            Ok((_, false)) | Err(_) => return,
+        }
+        tokio::time::sleep(POLL_INTERVAL).await;
+    }
+}
 
-    use alongside_discovery::process::{Alive, Processes, SystemProcesses};
+/// A process that is looked at now and then. Its id may be taken by another one in between, which happens soon on Windows.
+struct Polled {
+    /// `None` if it could not be read, as of a process with more privileges.
+    started: Option<StartStamp>,
+}
 
-    let is_alive = move || SystemProcesses::default().is_alive(pid) != Alive::No;
-    while tokio::task::spawn_blocking(is_alive).await.unwrap_or(false) {
-        tokio::time::sleep(Duration::from_secs(2)).await;
+impl Polled {
+    fn new(pid: u32) -> Self {
+        Self {
+            started: StartStamp::of(pid),
+        }
+    }
+
+    fn is_running(&self, alive: Alive, started_now: impl FnOnce() -> Option<StartStamp>) -> bool {
+        if alive == Alive::No {
+            return false;
+        }
+        let Some(started) = &self.started else { return true };
+        // If it cannot be read this time, that proves nothing.
+        started_now().is_none_or(|now| now == *started)
     }
 }
 
@@ -94,5 +128,22 @@ mod tests {
     #[tokio::test]
     async fn missing_process_counts_as_ended() {
         ended(0x3fff_fffe).await;
+        poll_until_ended(0x3fff_fffe).await;
+    }
+
+    #[test]
+    fn process_that_took_the_id_is_not_the_editor() {
+        let stamp = |text: &str| -> StartStamp { serde_json::from_value(text.into()).unwrap() };
+        let editor = Polled {
+            started: Some(stamp("1")),
+        };
+        let is_running = |alive, now: Option<&str>| editor.is_running(alive, || now.map(stamp));
+        assert!(is_running(Alive::Yes, Some("1")));
+        assert!(is_running(Alive::YesButForeign, None), "nothing is known");
+        assert!(!is_running(Alive::Yes, Some("2")));
+        assert!(!is_running(Alive::No, Some("1")));
+        let unknown = Polled { started: None };
+        assert!(unknown.is_running(Alive::Yes, || Some(stamp("2"))));
+        assert!(!unknown.is_running(Alive::No, || None));
     }
 }

@@ -133,15 +133,9 @@ impl Environment {
 
     /// Whether a program is on the `PATH`.
     pub fn has_program(&self, name: &str) -> bool {
-        let (delimiter, suffixes): (_, &[&str]) = match self.platform {
-            Platform::Windows => (';', &[".exe", ".cmd", ".bat"]),
-            Platform::Unix | Platform::MacOs => (':', &[""]),
-        };
-        let directories = self.variable("PATH").unwrap_or_default().split(delimiter);
-        directories.filter(|directory| !directory.is_empty()).any(|directory| {
-            let exists = |suffix: &str| Path::new(directory).join(format!("{name}{suffix}")).is_file();
-            suffixes.iter().any(|suffix| exists(suffix))
-        })
+        let variable = |name| self.variable(name).unwrap_or_default();
+        let is_program = &alongside_platform::is_executable;
+        alongside_platform::on_path(self.platform, variable("PATH"), variable("PATHEXT"), name, is_program).is_some()
     }
 
     fn agent_home(&self, variable: &str, name: &str) -> PathBuf {
@@ -199,14 +193,12 @@ impl Environment {
         let Some(home) = self.home.as_deref().filter(|_| self.platform == Platform::Windows) else {
             return false;
         };
-        let key = |path: &Path| alongside_platform::path::key(self.platform, path);
-        let (directory, home) = (key(directory), key(home));
-        // Text, so that it can be tested on other systems.
-        let below = directory
-            .to_str()
-            .zip(home.to_str())
-            .and_then(|(directory, home)| directory.strip_prefix(home));
-        !below.is_some_and(|below| below.is_empty() || below.starts_with('\\') || home.ends_with("\\"))
+        // `TEMP` may be a short name such as `C:\\Users\\ADALOV~1\\…`, or lead elsewhere.
+        !is_below(
+            self.platform,
+            &real_as_far_as_it_exists(directory),
+            &real_as_far_as_it_exists(home),
+        )
     }
 
     /// An absolute path with its links, as a shell shows it: `PWD` is the working directory as the user got there.
@@ -252,6 +244,28 @@ impl Environment {
             Platform::Unix | Platform::MacOs => self.variables.get(name),
         };
         value.map(String::as_str)
+    }
+}
+
+/// Whether a path is a directory or below it, as far as the text tells, so that it can be tested on other systems.
+fn is_below(platform: Platform, path: &Path, directory: &Path) -> bool {
+    let key = |path: &Path| alongside_platform::path::key(platform, path);
+    let (path, directory) = (key(path), key(directory));
+    let below = path
+        .to_str()
+        .zip(directory.to_str())
+        .and_then(|(path, directory)| path.strip_prefix(directory));
+    below
+        .is_some_and(|below| below.is_empty() || below.starts_with('\\') || directory.to_string_lossy().ends_with('\\'))
+}
+
+/// A path with the links and short names resolved of the directories that exist.
+fn real_as_far_as_it_exists(path: &Path) -> PathBuf {
+    let mut ancestors = path.ancestors();
+    let found = ancestors.find_map(|ancestor| Some((ancestor, alongside_platform::path::real(ancestor).ok()?)));
+    match found {
+        Some((ancestor, real)) => real.join(path.strip_prefix(ancestor).unwrap_or(path)),
+        None => path.to_owned(),
     }
 }
 
@@ -324,6 +338,33 @@ mod tests {
         );
         // Elsewhere the directories have modes.
         assert_eq!(unix().exposure(Path::new("/tmp")), None);
+    }
+
+    /// A link stands for a short name, which only Windows has.
+    #[cfg(unix)]
+    #[test]
+    fn profile_with_another_name_is_the_profile() {
+        let scratch = tempfile::tempdir().unwrap();
+        let path = |name: &str| scratch.path().join(name);
+        fs::create_dir_all(path("Ada Lovelace").join("Temp")).unwrap();
+        fs::create_dir(path("elsewhere")).unwrap();
+        std::os::unix::fs::symlink(path("Ada Lovelace"), path("ADALOV~1")).unwrap();
+        std::os::unix::fs::symlink(path("elsewhere"), path("Ada Lovelace").join("linked")).unwrap();
+        let windows = |home: &str| Environment {
+            platform: Platform::Windows,
+            ..Environment::new(path(home), "/")
+        };
+        for (directory, outside) in [
+            ("Temp", false),
+            ("Temp/gemini/ide", false),
+            ("missing", false),
+            ("linked/ide", true),
+        ] {
+            let directory = path("ADALOV~1").join(directory);
+            for home in ["Ada Lovelace", "ADALOV~1"] {
+                assert_eq!(windows(home).is_outside_profile(&directory), outside, "{directory:?}");
+            }
+        }
     }
 
     #[test]

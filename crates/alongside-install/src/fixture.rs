@@ -88,7 +88,10 @@ impl Fixture {
     }
 
     pub(super) fn with_program(self, name: &str) -> Self {
-        fs::write(self.scratch.path().join("bin").join(name), "").unwrap();
+        let program = self.scratch.path().join("bin").join(name);
+        fs::write(&program, "").unwrap();
+        #[cfg(unix)]
+        fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
         self
     }
 

@@ -319,6 +319,31 @@ mod tests {
     }
 
     #[test]
+    fn program_on_the_path_is_started_by_its_path() {
+        for (ide, platform, command) in [
+            (DetectedIde::Helix, Platform::Unix, "command = \"sh\""),
+            (DetectedIde::Helix, Platform::MacOs, "command = \"sh\""),
+            (DetectedIde::Helix, Platform::Windows, "alongside.exe"),
+            (DetectedIde::Kakoune, Platform::Unix, "command = \"sh\""),
+        ] {
+            let name = if platform == Platform::Windows {
+                "alongside.exe"
+            } else {
+                "alongside"
+            };
+            let scene = Fixture::on(platform).with_program(name);
+            let mut context = scene.context();
+            context.program = scene.home().parent().unwrap().join("bin").join(name);
+            let installer = installer(ide, &context).unwrap();
+            installer.install(Mode::Real);
+            let text = fs::read_to_string(installer.place().unwrap()).unwrap();
+            assert!(text.contains(command), "{text}");
+            assert!(text.contains(context.program.to_str().unwrap()), "{text}");
+            assert_eq!(installer.status().program.as_ref(), Some(&context.program));
+        }
+    }
+
+    #[test]
     fn status_names_the_program_that_the_block_starts() {
         for (ide, platform) in [
             (DetectedIde::Helix, Platform::Unix),

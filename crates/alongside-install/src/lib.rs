@@ -36,7 +36,7 @@ pub use error::InstallError;
 pub use hooks::{HookReport, HookStatus, Tools, hook_status, install_hook, settings_with_hook, uninstall_hook};
 pub use plan::{Action, Plan, Step};
 pub use plugins::{PluginFiles, Plugins};
-pub use program::stable_program;
+pub use program::{stable_program, temporary_remark};
 pub use runner::{Runner, SystemRunner};
 
 use crate::detect::{DetectedIde, Family};
@@ -415,6 +415,7 @@ fn machine<'a>(context: &'a InstallContext<'_>) -> SystemPaths<'a> {
     SystemPaths {
         environment: context.environment,
         exists: &|path| path.exists(),
+        is_program: &alongside_platform::is_executable,
     }
 }
 

@@ -15,6 +15,7 @@ use alongside_discovery::{Environment, Platform};
 pub(super) struct SystemPaths<'a> {
     pub(super) environment: &'a Environment,
     pub(super) exists: &'a dyn Fn(&Path) -> bool,
+    pub(super) is_program: &'a dyn Fn(&Path) -> bool,
 }
 
 impl SystemPaths<'_> {
@@ -30,7 +31,7 @@ impl SystemPaths<'_> {
             Platform::Windows => rule.windows,
         };
         let mut places = places.iter().filter_map(|place| self.expand(place));
-        places.find(|place| (self.exists)(place))
+        places.find(|place| (self.is_program)(place))
     }
 
     /// A command on the PATH.
@@ -41,7 +42,7 @@ impl SystemPaths<'_> {
             variable("PATH"),
             variable("PATHEXT"),
             name,
-            self.exists,
+            self.is_program,
         )
     }
 
@@ -212,6 +213,7 @@ mod tests {
         ask(SystemPaths {
             environment: &environment,
             exists: &exists,
+            is_program: &exists,
         })
     }
 

@@ -19,11 +19,36 @@ pub fn stable_program(environment: &Environment, own: PathBuf) -> PathBuf {
     let machine = SystemPaths {
         environment,
         exists: &|path| path.exists(),
+        is_program: &alongside_platform::is_executable,
     };
     let found = machine.on_path(NAME);
     found
         .filter(|found| same_file::is_same_file(found, &own).unwrap_or_default())
         .unwrap_or(own)
+}
+
+/// What to know if the program is run without having been installed, such as with `npx`: what it installs starts it by its path.
+pub fn temporary_remark(program: &Path) -> Option<String> {
+    let text = program.to_string_lossy();
+    let parts: Vec<&str> = text.split(['/', '\\']).collect();
+    let is_temporary = |part: &&str| {
+        // npx; uvx; pnpm dlx and yarn dlx; bunx.
+        *part == "_npx"
+            || part
+                .strip_prefix("archive-v")
+                .is_some_and(|number| number.parse::<u32>().is_ok())
+            || *part == "dlx"
+            || part.starts_with("dlx-")
+            || part.starts_with("bunx-")
+    };
+    // `pipx run` and its cache.
+    let is_pipx = |pair: &[&str]| pair == [".cache", "pipx"] || pair == ["pipx", ".cache"];
+    (parts.iter().any(is_temporary) || parts.windows(2).any(is_pipx)).then(|| {
+        format!(
+            "this program is a temporary copy that will be removed, {text}; install it, as with `npm install --global alongside-ide` or \
+             `uv tool install alongside-ide`, and run `alongside install` again"
+        )
+    })
 }
 
 /// How an editor's configuration starts this program.
@@ -34,6 +59,8 @@ pub(super) struct Invocation {
 }
 
 impl Invocation {
+    /// As the documentation shows it.
+    #[cfg(test)]
     pub(super) fn by_name(argument: &str) -> Self {
         Self {
             command: NAME.to_owned(),
@@ -41,12 +68,10 @@ impl Invocation {
         }
     }
 
-    /// By name if the PATH leads to this program. Otherwise by its path and, if it is no longer there, by name.
+    /// By its path and, if it is no longer there, by name. Not by name alone, even if the PATH leads to it now: that may be the PATH of
+    /// an activated virtual environment or of one directory, and the editor is started with another one.
     pub(super) fn new(context: &InstallContext<'_>, argument: &str) -> Self {
         let program = &context.program;
-        if super::machine(context).on_path(NAME).as_ref() == Some(program) {
-            return Self::by_name(argument);
-        }
         let by_path = Self {
             command: program.to_string_lossy().into_owned(),
             arguments: vec![argument.to_owned()],
@@ -57,12 +82,17 @@ impl Invocation {
             Platform::Unix | Platform::MacOs => Self {
                 command: "sh".to_owned(),
                 // In the user's file, so more arguments can be added at the end.
-                arguments: vec!["-c".to_owned(), exec(program), NAME.to_owned(), argument.to_owned()],
+                arguments: vec![
+                    "-c".to_owned(),
+                    become_program(program, "\"$@\""),
+                    NAME.to_owned(),
+                    argument.to_owned(),
+                ],
             },
         }
     }
 
-    /// The program that it starts. By name, that is the one on the PATH.
+    /// The program that it starts. By name, as in a block that was edited, that is the one on the PATH.
     pub(super) fn program(&self, context: &InstallContext<'_>) -> Option<PathBuf> {
         match self.command.as_str() {
             NAME => super::machine(context).on_path(NAME),
@@ -72,10 +102,10 @@ impl Invocation {
     }
 }
 
-/// A shell command that becomes this program or, if it was moved, the one on the PATH, with the shell's own arguments.
-fn exec(program: &Path) -> String {
+/// A shell command that becomes this program or, if it was moved, the one on the PATH. `"$@"` stands for the shell's own arguments.
+pub(super) fn become_program(program: &Path, arguments: &str) -> String {
     let program = quoted(program);
-    format!("if [ -x {program} ]; then exec {program} \"$@\"; else exec {NAME} \"$@\"; fi")
+    format!("if [ -x {program} ]; then exec {program} {arguments}; else exec {NAME} {arguments}; fi")
 }
 
 /// A shell command that runs this program or, if it was moved, the one on the PATH. Without either, it succeeds.
@@ -147,6 +177,36 @@ mod tests {
     }
 
     #[test]
+    fn program_of_npx_and_uvx_is_temporary() {
+        for (path, temporary) in [
+            (
+                "/home/ada/.npm/_npx/ab12/node_modules/@alongside-ide/linux-x64/bin/alongside",
+                true,
+            ),
+            (
+                "C:\\Users\\ada\\AppData\\Local\\npm-cache\\_npx\\ab12\\alongside.exe",
+                true,
+            ),
+            ("/home/ada/.cache/uv/archive-v0/x/bin/alongside", true),
+            (
+                "C:\\Users\\ada\\AppData\\Local\\uv\\cache\\archive-v0\\x\\Scripts\\alongside.exe",
+                true,
+            ),
+            ("/home/ada/.cache/pnpm/dlx/ab12/node_modules/alongside", true),
+            ("/home/ada/.local/pipx/.cache/ab12/bin/alongside", true),
+            ("/home/ada/.local/share/uv/tools/alongside-ide/bin/alongside", false),
+            ("/home/ada/.local/share/pipx/venvs/alongside-ide/bin/alongside", false),
+            (
+                "/usr/lib/node_modules/alongside-ide/node_modules/@alongside-ide/linux-x64/bin/alongside",
+                false,
+            ),
+            ("/home/ada/archive-versions/alongside", false),
+        ] {
+            assert_eq!(temporary_remark(Path::new(path)).is_some(), temporary, "{path}");
+        }
+    }
+
+    #[test]
     fn moved_program_is_found_by_name() {
         let scene = Scene::new();
         let run = |script: &str| {
@@ -158,7 +218,7 @@ mod tests {
             (output.status.code(), String::from_utf8(output.stdout).unwrap())
         };
         let own = scene.program("1.0/it's alongside");
-        let (lsp, hook) = (exec(&own), run_if_found(&own, "hook"));
+        let (lsp, hook) = (become_program(&own, "\"$@\""), run_if_found(&own, "hook"));
         assert_eq!(run(&lsp), (Some(0), format!("{} lsp\n", own.display())));
         assert_eq!(run(&hook), (Some(0), format!("{} hook\n", own.display())));
         fs::remove_file(&own).unwrap();

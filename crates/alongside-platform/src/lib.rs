@@ -8,7 +8,7 @@ mod program;
 mod replace;
 mod tree;
 
-pub use program::{is_installed, on_path, program};
+pub use program::{is_executable, is_installed, on_path, program};
 pub use replace::{persist, replace};
 pub use tree::ProcessTree;
 

@@ -14,11 +14,19 @@ use crate::Platform;
 )]
 pub fn real(path: &Path) -> io::Result<PathBuf> {
     let real = dunce::canonicalize(path)?;
-    Ok(match (Platform::current(), real.to_str()) {
-        // It leaves shares as they are.
-        (Platform::Windows, Some(text)) => PathBuf::from(&*spelled(Platform::Windows, text)),
-        _ => real,
+    Ok(match real.to_str() {
+        Some(text) => PathBuf::from(&*without_prefix(Platform::current(), text)),
+        None => real,
     })
+}
+
+/// What `dunce` returns, spelled as everywhere: it leaves shares as they are. It also keeps `\\?\` where the path would name something
+/// else without: reserved names, a dot or space at the end of a name, very long paths.
+fn without_prefix(platform: Platform, real: &str) -> Cow<'_, str> {
+    match real.strip_prefix(r"\\?\") {
+        Some(rest) if !rest.starts_with(r"UNC\") => Cow::Borrowed(real),
+        _ => spelled(platform, real),
+    }
 }
 
 /// The same, or the path as it is if it leads nowhere.
@@ -122,6 +130,20 @@ mod tests {
             assert_eq!(spelled(WINDOWS, path), one, "{path}");
             assert_eq!(spelled(Platform::Unix, path), path);
             assert_eq!(spelled(Platform::MacOs, path), path);
+        }
+    }
+
+    #[test]
+    fn real_path_keeps_a_prefix_that_it_needs() {
+        for (real, kept) in [
+            (r"\\?\UNC\server\share\x", r"\\server\share\x"),
+            (r"\\?\C:\proj\aux.txt", r"\\?\C:\proj\aux.txt"),
+            (r"\\?\C:\proj\dots...", r"\\?\C:\proj\dots..."),
+            (r"C:\proj", r"C:\proj"),
+            (r"c:\proj", r"C:\proj"),
+        ] {
+            assert_eq!(without_prefix(WINDOWS, real), kept);
+            assert_eq!(without_prefix(Platform::Unix, real), real);
         }
     }
 

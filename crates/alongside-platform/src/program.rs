@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::{Platform, path};
 
-/// What Windows starts without its ending being typed, if `PATHEXT` is not set.
+/// What Windows can start. A shell also knows the others in `PATHEXT`, such as `.JS` and `.VBS`, and passes those to another program.
 const ENDINGS: &str = ".COM;.EXE;.BAT;.CMD";
 
 /// What to pass to `Command::new` for a program as a user names it. On Windows, that finds only `qwen.exe` by itself, and npm
@@ -27,18 +27,29 @@ pub fn is_installed(program: &Path) -> bool {
 
 fn find(name: &OsStr) -> Option<PathBuf> {
     let path = Path::new(name);
-    let is_file = |candidate: &Path| candidate.is_file();
     let platform = Platform::current();
     let endings = match platform {
         Platform::Unix | Platform::MacOs => Vec::new(),
         Platform::Windows => endings(&env::var("PATHEXT").unwrap_or_default()),
     };
     if path.components().count() > 1 {
-        return with_endings(path, &endings).find(|candidate| is_file(candidate));
+        return with_endings(path, &endings).find(|candidate| is_executable(candidate));
     }
     let directories = env::var_os("PATH").unwrap_or_default();
     let directories = env::split_paths(&directories).filter(|directory| directory.is_absolute());
-    in_directories(directories, &endings, path, &is_file)
+    in_directories(directories, &endings, path, &is_executable)
+}
+
+/// Whether a file can be started, as far as its permissions tell. Windows has none for that.
+pub fn is_executable(path: &Path) -> bool {
+    #[cfg(unix)]
+    return path.metadata().is_ok_and(|metadata| {
+        use std::os::unix::fs::PermissionsExt as _;
+
+        metadata.is_file() && metadata.permissions().mode() & 0o111 != 0
+    });
+    #[cfg(not(unix))]
+    return path.is_file();
 }
 
 /// A command in the directories of a PATH. An empty or relative entry means the working directory, where an attacker may
@@ -48,7 +59,7 @@ pub fn on_path(
     directories: &str,
     path_endings: &str,
     name: &str,
-    exists: &dyn Fn(&Path) -> bool,
+    is_program: &dyn Fn(&Path) -> bool,
 ) -> Option<PathBuf> {
     let endings = match platform {
         Platform::Unix | Platform::MacOs => Vec::new(),
@@ -57,22 +68,25 @@ pub fn on_path(
     let directories = directories
         .split(platform.path_delimiter())
         .filter(|entry| path::is_absolute(platform, entry));
-    in_directories(directories.map(PathBuf::from), &endings, Path::new(name), exists)
+    in_directories(directories.map(PathBuf::from), &endings, Path::new(name), is_program)
 }
 
 fn in_directories(
     mut directories: impl Iterator<Item = PathBuf>,
     endings: &[String],
     name: &Path,
-    exists: &dyn Fn(&Path) -> bool,
+    is_program: &dyn Fn(&Path) -> bool,
 ) -> Option<PathBuf> {
-    directories.find_map(|directory| with_endings(&directory.join(name), endings).find(|candidate| exists(candidate)))
+    directories
+        .find_map(|directory| with_endings(&directory.join(name), endings).find(|candidate| is_program(candidate)))
 }
 
+/// The order is the user's.
 fn endings(variable: &str) -> Vec<String> {
-    let variable = if variable.is_empty() { ENDINGS } else { variable };
-    let endings = variable.split(';').filter(|ending| !ending.is_empty());
-    endings.map(str::to_lowercase).collect()
+    let known: Vec<String> = ENDINGS.split(';').map(str::to_lowercase).collect();
+    let mut wanted: Vec<String> = variable.split(';').map(|ending| ending.trim().to_lowercase()).collect();
+    wanted.retain(|ending| known.contains(ending));
+    if wanted.is_empty() { known } else { wanted }
 }
 
 /// The files that a name may mean. With endings, one without any is not a program: npm puts a shell script with the bare
@@ -119,6 +133,36 @@ mod tests {
             Some(r"D:\tools\qwen.exe")
         );
         assert_eq!(found(Platform::Windows, "gemini", &npm), None);
+    }
+
+    #[test]
+    fn script_that_only_a_shell_can_start_is_no_program() {
+        assert_eq!(
+            endings(".COM;.EXE;.BAT;.CMD;.VBS;.JS;.WSF;.PY"),
+            [".com", ".exe", ".bat", ".cmd"]
+        );
+        assert_eq!(endings(".cmd; .EXE;"), [".cmd", ".exe"]);
+        for nothing_to_start in ["", ".JS;.VBS", ";"] {
+            assert_eq!(endings(nothing_to_start).len(), 4);
+        }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn file_without_permission_to_run_is_no_program() {
+        use std::fs;
+        use std::os::unix::fs::PermissionsExt as _;
+
+        let scratch = tempfile::tempdir().unwrap();
+        let [text, program] = ["text", "program"].map(|name| scratch.path().join(name));
+        fs::write(&text, "").unwrap();
+        fs::write(&program, "").unwrap();
+        fs::set_permissions(&text, fs::Permissions::from_mode(0o644)).unwrap();
+        fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+        assert!(is_installed(&program) && !is_installed(&text) && !is_installed(scratch.path()));
+        let path = scratch.path().to_str().unwrap();
+        let find = |name| on_path(Platform::Unix, path, "", name, &is_executable);
+        assert_eq!((find("program"), find("text")), (Some(program), None));
     }
 
     #[test]

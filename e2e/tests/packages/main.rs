@@ -192,10 +192,6 @@ fn plugins_start(sandbox: &Sandbox, started: &Path, program: &Path) {
         "{} is not the program itself",
         recorded.display()
     );
-    let file = |path: &Path| {
-        let metadata = fs::metadata(path).expect("it exists");
-        (metadata.dev(), metadata.ino())
-    };
     assert_eq!(file(&recorded), file(program), "{}", recorded.display());
     let mut alone = Command::new(&recorded);
     alone.env_clear().arg("--version").stdin(Stdio::null());
@@ -208,6 +204,42 @@ fn plugins_start(sandbox: &Sandbox, started: &Path, program: &Path) {
     assert_eq!(status["editors"][0]["program"], receipt["program"], "{status}");
     run(sandbox.command(started).args(["uninstall", "neovim"]));
     assert!(!sandbox.path("home/.local/share/nvim/site").exists());
+    helix_starts(sandbox, started, program);
+}
+
+/// What Helix's configuration starts is the same program, whatever the PATH of the editor is.
+fn helix_starts(sandbox: &Sandbox, started: &Path, program: &Path) {
+    let bin = started.parent().expect("it is in a directory");
+    let path = format!("{}:{}", bin.display(), std::env::var("PATH").expect("a PATH"));
+    // As in an activated virtual environment.
+    run(sandbox.command(started).env("PATH", path).args(["install", "helix"]));
+    let languages =
+        fs::read_to_string(sandbox.path("home/.config/helix/languages.toml")).expect("read what was written");
+    let languages: toml::Table = languages.parse().expect("it is TOML");
+    let server = &languages["language-server"]["alongside"];
+    let text = |value: &toml::Value| value.as_str().expect("it is text").to_owned();
+    let mut arguments: Vec<String> = server["args"].as_array().expect("a list").iter().map(text).collect();
+    assert_eq!(arguments.pop().as_deref(), Some("lsp"));
+    let mut command = Command::new(text(&server["command"]));
+    command.args(arguments).arg("--version").stdin(Stdio::null());
+    assert_eq!(
+        run(command.env_clear().env("PATH", "/usr/bin:/bin")).trim(),
+        format!("alongside {VERSION}")
+    );
+    let status = json(
+        sandbox
+            .command(started)
+            .args(["install", "helix", "--status", "--json"]),
+    );
+    let found = status["editors"][0]["program"].as_str().expect("it is a path");
+    assert_eq!(file(Path::new(found)), file(program), "{status}");
+    run(sandbox.command(started).args(["uninstall", "helix"]));
+}
+
+/// What is equal for all links to a file.
+fn file(path: &Path) -> (u64, u64) {
+    let metadata = fs::metadata(path).expect("it exists");
+    (metadata.dev(), metadata.ino())
 }
 
 /// Whether a file is a program for Linux, not a script that starts one.

@@ -130,17 +130,25 @@ export class Bridge implements Requester {
   private spawn(candidate: number, isRestart: boolean): void {
     const program = this.launch.programs[candidate];
     if (program === undefined) {
-      const message = `cannot start \`${this.launch.programs.at(-1)}\`; is it installed?`;
+      const message = `cannot start \`${this.launch.programs.at(-1) ?? "alongside"}\`; is it installed?`;
       this.listener.ended({ reason: "notFound", message });
       return;
     }
-    const child = spawn(program, [...this.launch.parameters], {
-      env: this.launch.environment,
-      // It shuts down when its stdin closes. A signal to the extension host's group must not stop it before a reload.
-      detached: process.platform !== "win32",
-      stdio: "pipe",
-      windowsHide: true,
-    });
+    let child: ChildProcessWithoutNullStreams;
+    try {
+      child = spawn(program, [...this.launch.parameters], {
+        env: this.launch.environment,
+        // It shuts down when its stdin closes. A signal to the extension host's group must not stop it before a reload.
+        detached: process.platform !== "win32",
+        stdio: "pipe",
+        windowsHide: true,
+      });
+    } catch (error) {
+      // Thrown, not reported as an event, for a .cmd file on Windows or an invalid path.
+      this.listener.log(`${program}: ${error instanceof Error ? error.message : error}`);
+      this.spawn(candidate + 1, isRestart);
+      return;
+    }
     this.child = child;
     child.on("error", (error) => {
       this.listener.log(`${program}: ${error.message}`);

@@ -4,6 +4,7 @@ import { chmodSync, existsSync, readFileSync, statSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
 import * as vscode from "vscode";
+import { windowsProgram, windowsPrograms } from "./windows-program";
 
 /** Written by `alongside install`: the program that installed this extension. */
 const RECEIPT = ".alongside-installed.json";
@@ -11,8 +12,13 @@ const RECEIPT = ".alongside-installed.json";
 /** The programs to try, in this order. */
 export function programs(extension: vscode.Uri): string[] {
   const configured = vscode.workspace.getConfiguration("alongside").get<string>("path", "").trim();
-  if (configured !== "") return [configured.replace(/^~(?=[/\\])/, homedir())];
-  return [installer(extension), bundled(extension), "alongside"].filter((program) => program !== undefined);
+  const isWindows = process.platform === "win32";
+  if (configured !== "") {
+    const program = configured.replace(/^~(?=[/\\])/, homedir());
+    return [isWindows ? windowsProgram(program, existsSync) : program];
+  }
+  const onPath = isWindows ? windowsPrograms(process.env["PATH"] ?? "", existsSync) : ["alongside"];
+  return [installer(extension), bundled(extension), ...onPath].filter((program) => program !== undefined);
 }
 
 function installer(extension: vscode.Uri): string | undefined {

@@ -81,9 +81,17 @@ test("a program that cannot be started is skipped", TIMEOUT, async (context) => 
   await ready.next();
 });
 
+test("a program whose start throws is skipped", TIMEOUT, async (context) => {
+  // As a .cmd file does on Windows.
+  const { ready } = start(context, ["invalid\0path", PROGRAM]);
+  await ready.next();
+});
+
 test("without a program the end says so", TIMEOUT, async (context) => {
-  const { ended } = start(context, ["/nonexistent/alongside"]);
-  assert.equal((await ended.next()).reason, "notFound");
+  for (const programs of [["/nonexistent/alongside"], ["invalid\0path"], []]) {
+    const { ended } = start(context, programs);
+    assert.equal((await ended.next()).reason, "notFound");
+  }
 });
 
 test("an error response has a kind", TIMEOUT, async (context) => {

@@ -5,6 +5,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use super::permissions::settle;
 use super::platform::Platform;
 use super::release::Release;
 use super::{copy, install_page_packages, output, python, stage, write};
@@ -56,6 +57,12 @@ impl Share {
         Ok(Self { directory })
     }
 
+    /// Of anything, for a test.
+    #[cfg(test)]
+    pub(super) fn in_directory(directory: PathBuf) -> Self {
+        Self { directory }
+    }
+
     fn licenses(&self) -> impl Iterator<Item = PathBuf> {
         ["LICENSE-APACHE", "LICENSE-MIT", THIRD_PARTY]
             .into_iter()
@@ -104,10 +111,17 @@ pub(super) fn write_all(
     Ok(())
 }
 
-fn archive(release: &Release, platform: &Platform, program: &Path, share: &Share, out: &Path) -> Result<(), String> {
+pub(super) fn archive(
+    release: &Release,
+    platform: &Platform,
+    program: &Path,
+    share: &Share,
+    out: &Path,
+) -> Result<(), String> {
     let directory = stage(&release.name(platform))?;
     copy_all(&share.directory, &directory)?;
     copy(program, &directory.join(platform.program))?;
+    settle(&directory)?;
     let mut command = python(&["pack.py", "archive"]);
     command.arg(release.archive(out, platform)).arg(&directory);
     run(command)
@@ -184,6 +198,7 @@ fn common_manifest(release: &Release, name: &str, description: &str) -> String {
 }
 
 fn npm_pack(directory: &Path, out: &Path) -> Result<(), String> {
+    settle(directory)?;
     let mut command = Command::new(if cfg!(windows) { "npm.cmd" } else { "npm" });
     command
         .args(["pack", "--silent", "--pack-destination"])
@@ -210,6 +225,7 @@ fn wheel(release: &Release, platform: &Platform, program: &Path, share: &Share, 
     }
     let scripts = directory.join(format!("alongside_ide-{version}.data/scripts"));
     copy(program, &scripts.join(platform.program))?;
+    settle(&directory)?;
     let mut command = python(&["pack.py", "wheel"]);
     command.arg(out.join(release.wheel(platform))).arg(&directory);
     run(command)
@@ -238,6 +254,8 @@ fn deb(release: &Release, architecture: &str, program: &Path, share: &Share, out
     let kilobytes = size(&usr)?.div_ceil(1024).to_string();
     let more = [("ARCHITECTURE", architecture), ("INSTALLED_SIZE", &kilobytes)];
     write(&directory.join("DEBIAN/control"), release.fill("deb/control", &more)?)?;
+    // dpkg-deb keeps them, and refuses a control directory that only its owner can read.
+    settle(&directory)?;
     let mut command = Command::new("dpkg-deb");
     command
         .args(["--root-owner-group", "-Zxz", "-z9", "--build"])

@@ -30,6 +30,12 @@ pub(super) fn write(release: &Release, out: &Path) -> Result<(), String> {
         ));
     }
     formats::npm_root(release, &there, out)?;
+    write_for_managers(release, &there, out)?;
+    list(out)
+}
+
+/// The formula and the manifests that refer to archives.
+fn write_for_managers(release: &Release, there: &[&Platform], out: &Path) -> Result<(), String> {
     let hash = |platform: &Platform| -> Result<String, String> {
         let sums = sums(&[release.archive(out, platform)])?;
         sums.into_iter()
@@ -48,7 +54,7 @@ pub(super) fn write(release: &Release, out: &Path) -> Result<(), String> {
     } else {
         eprintln!("xtask: no manifests for scoop and winget: there is no archive for Windows");
     }
-    list(out)
+    Ok(())
 }
 
 fn windows(release: &Release, platform: &Platform, sha256: &str, out: &Path) -> Result<(), String> {
@@ -129,4 +135,88 @@ fn sums(paths: &[PathBuf]) -> Result<Vec<Sum>, String> {
     };
     let sums: Option<Vec<Sum>> = printed.lines().map(parse).collect();
     sums.ok_or_else(|| format!("cannot read the hashes: {printed}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::stage;
+    use super::formats::Share;
+    use super::*;
+    use crate::{cache, target_directory};
+
+    /// The text between two others.
+    fn between<'a>(text: &'a str, before: &str, after: &str) -> &'a str {
+        let (_, rest) = text
+            .split_once(before)
+            .unwrap_or_else(|| panic!("no {before} in {text}"));
+        rest.split_once(after).unwrap().0
+    }
+
+    fn contains(bytes: &[u8], text: &str) -> bool {
+        bytes.windows(text.len()).any(|part| part == text.as_bytes())
+    }
+
+    /// Each with an archive as it is published, but with a text in place of the program.
+    #[test]
+    fn manifests_match_the_archives() {
+        let mut release = Release::read().unwrap();
+        // Of its own, so that nothing real is overwritten.
+        release.version = "99.1.2".to_owned();
+        let out = target_directory().unwrap().join("manifests-test");
+        cache::remove(&out).unwrap();
+        let share = stage("share-manifests-test").unwrap();
+        write_file(&share.join("README.md"), "read me").unwrap();
+        let share = Share::in_directory(share);
+        let program = out.join("program");
+        for platform in &PLATFORMS {
+            // So that no two have the same hash.
+            write_file(&program, platform.triple).unwrap();
+            formats::archive(&release, platform, &program, &share, &out).unwrap();
+        }
+        write_for_managers(&release, &PLATFORMS.each_ref(), &out).unwrap();
+
+        let read = |name: &str| fs::read_to_string(out.join(name)).unwrap();
+        let hash = |platform: &Platform| sums(&[release.archive(&out, platform)]).unwrap().remove(0).sha256;
+        let formula = read("homebrew/alongside.rb");
+        for platform in PLATFORMS.iter().filter(|platform| !platform.is_windows()) {
+            let system = if platform.is_mac() { "on_macos" } else { "on_linux" };
+            let of_system = between(&formula, &format!("  {system} do\n"), "\n  end\n");
+            let architecture = if platform.is_arm() { "on_arm" } else { "on_intel" };
+            let block = between(of_system, &format!("    {architecture} do\n"), "    end");
+            assert_eq!(between(block, "url \"", "\""), release.url(platform));
+            assert_eq!(between(block, "sha256 \"", "\""), hash(platform));
+        }
+        assert_eq!(formula.matches("sha256").count(), 4);
+
+        let windows = PLATFORMS.iter().find(|platform| platform.is_windows()).unwrap();
+        let archive = fs::read(release.archive(&out, windows)).unwrap();
+        let scoop = read("scoop/alongside.json");
+        let value = |name: &str| between(&scoop, &format!("\"{name}\": \""), "\"");
+        assert_eq!(
+            (value("url"), value("hash")),
+            (release.url(windows).as_str(), hash(windows).as_str())
+        );
+        // A ZIP file has the names as they are.
+        assert!(
+            contains(&archive, &format!("{}/{}", value("extract_dir"), value("bin"))),
+            "{scoop}"
+        );
+        let updated = between(&scoop, "\"autoupdate\"", "\n}").replace("$version", &release.version);
+        assert_eq!(between(&updated, "\"url\": \"", "\""), release.url(windows));
+        assert_eq!(between(&updated, "\"extract_dir\": \"", "\""), value("extract_dir"));
+
+        let winget = read("winget/Alongside.Alongside.installer.yaml");
+        let value = |name: &str| between(&winget, &format!("{name}: "), "\n");
+        assert_eq!(value("InstallerUrl"), release.url(windows));
+        assert_eq!(value("InstallerSha256"), hash(windows).to_uppercase());
+        assert!(
+            contains(&archive, &value("RelativeFilePath").replace('\\', "/")),
+            "{winget}"
+        );
+        for name in ["", ".installer", ".locale.en-US"] {
+            let manifest = read(&format!("winget/Alongside.Alongside{name}.yaml"));
+            assert!(manifest.contains("PackageVersion: 99.1.2\n"), "{manifest}");
+        }
+        cache::remove(&out).unwrap();
+    }
 }

@@ -5,6 +5,7 @@
 
 mod formats;
 mod manifests;
+mod permissions;
 mod platform;
 mod release;
 mod workflow;
@@ -74,6 +75,7 @@ pub(crate) enum Choice {
 
 /// Builds and packages, and installs on this machine what it can install.
 pub(crate) fn package(choice: &Choice) -> Result<(), String> {
+    let platforms = chosen(choice)?;
     require_tools()?;
     let release = Release::read()?;
     let variable = |name| std::env::var(name).ok();
@@ -83,16 +85,31 @@ pub(crate) fn package(choice: &Choice) -> Result<(), String> {
     )?;
     let out = directory()?;
     match choice {
-        Choice::Manifests => {}
+        Choice::Manifests => {
+            if let Some(foreign) = foreign_file(&release, &out) {
+                return Err(format!(
+                    "{} is not of version {}; remove the files of other versions and try again",
+                    foreign.display(),
+                    release.version
+                ));
+            }
+        }
         Choice::All => {
             cache::remove(&out)?;
-            let platforms: Vec<&Platform> = PLATFORMS.iter().filter(|platform| platform.builds_here()).collect();
             add(&release, &out, &platforms)?;
         }
-        Choice::Targets(triples) => {
-            let platforms: Result<Vec<&Platform>, String> =
-                triples.iter().map(|triple| platform::find(triple)).collect();
-            add(&release, &out, &platforms?)?;
+        Choice::Targets(_) => {
+            // Not all names have the version: what is next to an older file may be as old.
+            if let Some(foreign) = foreign_file(&release, &out) {
+                eprintln!(
+                    "xtask: removing {}: {} is not of version {}",
+                    out.display(),
+                    foreign.display(),
+                    release.version
+                );
+                cache::remove(&out)?;
+            }
+            add(&release, &out, &platforms)?;
         }
     }
     manifests::write(&release, &out)?;
@@ -107,6 +124,55 @@ pub(crate) fn package(choice: &Choice) -> Result<(), String> {
     }
     eprintln!("xtask: the packages are in {}", out.display());
     Ok(())
+}
+
+/// The platforms to build for, if this machine can do that.
+fn chosen(choice: &Choice) -> Result<Vec<&'static Platform>, String> {
+    match choice {
+        Choice::Manifests => Ok(Vec::new()),
+        Choice::All => {
+            let platforms: Vec<&Platform> = PLATFORMS.iter().filter(|platform| platform.builds_here()).collect();
+            if platforms.is_empty() {
+                return Err("cannot build any packages on this machine; use Linux on x86-64, or a Mac".to_owned());
+            }
+            Ok(platforms)
+        }
+        Choice::Targets(triples) => triples
+            .iter()
+            .map(|triple| {
+                let platform = platform::find(triple)?;
+                if platform.builds_here() {
+                    Ok(platform)
+                } else {
+                    Err(format!(
+                        "cannot build packages for {triple} here; {}",
+                        platform.where_built()
+                    ))
+                }
+            })
+            .collect(),
+    }
+}
+
+/// A file in the directory that is not of this version.
+fn foreign_file(release: &Release, out: &Path) -> Option<PathBuf> {
+    let mut own: Vec<String> = ["SHA256SUMS", "alongside.vsix"].map(str::to_owned).into();
+    own.push(release.npm_root());
+    own.extend(PLATFORMS.iter().flat_map(|platform| release.files(platform)));
+    let files = fs::read_dir(out).ok()?.filter_map(|entry| Some(entry.ok()?.path()));
+    let mut foreign = files.filter(|path| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        path.is_file() && !own.iter().any(|own| *own == name)
+    });
+    foreign.next()
+}
+
+/// Where the packages are installed and used: the tests need a POSIX shell, `dpkg` and a program for that system.
+pub(crate) const TESTS_RUN_HERE: bool = cfg!(all(target_os = "linux", target_arch = "x86_64"));
+
+/// What the tests of the packages need, before the long builds.
+pub(crate) fn require_tests() -> Result<(), String> {
+    platforms::require_qemu()
 }
 
 /// Installs, uses and removes the packages that are there.
@@ -176,13 +242,17 @@ fn add(release: &Release, out: &Path, platforms: &[&Platform]) -> Result<(), Str
 /// Builds the program for a platform, with this machine's own toolchain or the one for other systems.
 fn build(platform: &Platform) -> Result<PathBuf, String> {
     let target = target_directory()?;
-    let mut command = match platform.cross {
-        Some(cross) if cfg!(target_os = "linux") => toolchain::prepare()?.cargo("build", cross),
-        _ => {
-            let mut command = cargo(&["build", "--locked", "--target"]);
-            command.arg(platform.triple);
-            command
-        }
+    // Until the end of the build: nothing else may replace the compiler before.
+    let toolchain = match platform.cross {
+        Some(_) if cfg!(target_os = "linux") => Some(toolchain::prepare()?),
+        _ => None,
+    };
+    let mut command = if let (Some(toolchain), Some(cross)) = (&toolchain, platform.cross) {
+        toolchain.cargo("build", cross)
+    } else {
+        let mut command = cargo(&["build", "--locked", "--target"]);
+        command.arg(platform.triple);
+        command
     };
     command
         .args(["--package", "alongside", "--profile", "dist"])
@@ -307,6 +377,50 @@ mod tests {
             );
         }
         assert!(check_node(None).is_err());
+    }
+
+    #[test]
+    fn target_of_another_system_is_refused_before_anything_is_built() {
+        let targets = |triple: &str| chosen(&Choice::Targets(vec![triple.to_owned()])).map(|platforms| platforms.len());
+        for platform in &PLATFORMS {
+            if platform.builds_here() {
+                assert_eq!(targets(platform.triple), Ok(1));
+            } else {
+                let reason = targets(platform.triple).unwrap_err();
+                assert!(
+                    reason.contains(&format!("for {} here; build them on", platform.triple)),
+                    "{reason}"
+                );
+            }
+        }
+        assert!(targets("sparc").unwrap_err().starts_with("unknown target `sparc`"));
+    }
+
+    #[test]
+    fn file_of_another_version_is_noticed() {
+        let out = target_directory().unwrap().join("foreign-test");
+        cache::remove(&out).unwrap();
+        let release = Release::read().unwrap();
+        assert_eq!(foreign_file(&release, &out), None);
+        for platform in &PLATFORMS {
+            for name in release.files(platform) {
+                write(&out.join(name), "").unwrap();
+            }
+        }
+        for name in [
+            "alongside.vsix",
+            "SHA256SUMS",
+            "homebrew/alongside.rb",
+            "scoop/alongside.json",
+        ] {
+            write(&out.join(name), "").unwrap();
+        }
+        write(&out.join(release.npm_root()), "").unwrap();
+        assert_eq!(foreign_file(&release, &out), None);
+        let old = out.join("alongside_0.0.9_amd64.deb");
+        write(&old, "").unwrap();
+        assert_eq!(foreign_file(&release, &out), Some(old));
+        cache::remove(&out).unwrap();
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use super::formats::extension_name;
 use super::platform::Platform;
 use crate::root;
 
@@ -127,6 +128,21 @@ impl Release {
 
     pub(super) fn deb(&self, architecture: &str) -> String {
         format!("alongside_{}_{architecture}.deb", self.version)
+    }
+
+    /// npm chooses the names of its packages.
+    pub(super) fn npm_root(&self) -> String {
+        format!("alongside-ide-{}.tgz", self.version)
+    }
+
+    /// The files that are made for a platform.
+    pub(super) fn files(&self, platform: &Platform) -> Vec<String> {
+        let archive = self.archive(Path::new(""), platform);
+        let npm = format!("alongside-ide-{}-{}.tgz", platform.npm.name, self.version);
+        let mut files = vec![archive.display().to_string(), npm, self.wheel(platform)];
+        files.extend(platform.debian.map(|architecture| self.deb(architecture)));
+        files.extend(platform.vscode.iter().map(|name| extension_name(name)));
+        files
     }
 
     /// Where an archive can be downloaded.

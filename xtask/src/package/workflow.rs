@@ -21,10 +21,8 @@ pub(super) fn check() -> Result<(), String> {
 #[cfg(test)]
 mod tests {
     use std::fs;
-    use std::path::Path;
 
-    use super::super::formats::extension_name;
-    use super::super::platform::{PLATFORMS, Platform};
+    use super::super::platform::PLATFORMS;
     use super::super::release::Release;
     use super::*;
     use crate::USAGE;
@@ -127,6 +125,22 @@ mod tests {
         end.map_or(rest, |(at, _)| &rest[..at])
     }
 
+    /// Nothing else runs the program there before it is published.
+    #[test]
+    fn companion_is_started_and_stopped_on_a_mac_and_on_windows() {
+        let text = fs::read_to_string(root().join(WORKFLOW)).unwrap();
+        for name in ["macos", "windows"] {
+            let job = job(&text, name);
+            let commands = ["alongside serve --json > ", "alongside stop\n", "wait \"$companion\""];
+            let places: Vec<usize> = commands.iter().map(|command| job.find(command).unwrap()).collect();
+            assert!(places.is_sorted(), "{job}");
+            assert!(
+                job.contains("timeout-minutes"),
+                "a companion that does not start must not hang the release"
+            );
+        }
+    }
+
     /// The suite has never run on a Mac: a failure there must not keep back a release.
     #[test]
     fn tests_on_a_mac_do_not_block_the_release() {
@@ -140,16 +154,6 @@ mod tests {
         );
         let needs: Vec<&str> = values(&text, "needs").collect();
         assert!(!needs.is_empty() && needs.iter().all(|needs| !needs.contains("macos-tests")));
-    }
-
-    /// The files that are made for a platform. npm chooses the name of its package.
-    fn files_of(release: &Release, platform: &Platform) -> Vec<String> {
-        let archive = release.archive(Path::new(""), platform);
-        let npm = format!("alongside-ide-{}-{}.tgz", platform.npm.name, release.version);
-        let mut files = vec![archive.display().to_string(), npm, release.wheel(platform)];
-        files.extend(platform.debian.map(|architecture| release.deb(architecture)));
-        files.extend(platform.vscode.iter().map(|name| extension_name(name)));
-        files
     }
 
     /// A later job unpacks all artifacts into one directory at the same time: no two may have the same file.
@@ -166,11 +170,11 @@ mod tests {
         let is_uploaded = |file: &str| patterns.iter().any(|pattern| file.contains(pattern));
         let release = Release::read().unwrap();
         for platform in &PLATFORMS {
-            for file in files_of(&release, platform) {
+            for file in release.files(platform) {
                 assert_eq!(is_uploaded(&file), platform.is_mac(), "{file}");
             }
         }
-        let root_package = format!("alongside-ide-{}.tgz", release.version);
+        let root_package = release.npm_root();
         for shared in [
             "alongside.vsix",
             "SHA256SUMS",

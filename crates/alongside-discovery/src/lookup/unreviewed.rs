@@ -374,6 +374,8 @@ mod tests {
             );
         }
         fs::write(&program, "").unwrap();
+        #[cfg(unix)]
+        fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
         for agent in HookAgent::ALL {
             assert_eq!(found(&fixture, agent), None, "{agent:?}");
         }

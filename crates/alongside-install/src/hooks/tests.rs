@@ -250,7 +250,9 @@ fn disabled_hooks_are_mentioned() {
 #[test]
 fn tools_are_registered_once_and_removed_without_a_trace() {
     for agent in [HookAgent::Gemini, HookAgent::Qwen] {
-        let mut server = json!({ "command": "/opt/alongside/bin/alongside", "args": ["mcp-stdio", "--tools"] });
+        let script = "if [ -x '/opt/alongside/bin/alongside' ]; then exec '/opt/alongside/bin/alongside' mcp-stdio --tools; \
+                      else exec alongside mcp-stdio --tools; fi";
+        let mut server = json!({ "command": "sh", "args": ["-c", script] });
         if agent == HookAgent::Qwen {
             server["alwaysLoadTools"] = json!(true);
         }
@@ -321,6 +323,10 @@ fn foreign_server_with_our_name_is_left_alone() {
             "another server named `alongside`",
         ),
         (
+            "{\"mcpServers\": {\"alongside\": {\"command\": \"sh\", \"args\": [\"-c\", \"exec alongside mcp-stdio --tools\"]}}}",
+            "another server named `alongside`",
+        ),
+        (
             "{\"mcpServers\": {\"alongside\": 1}}",
             "another server named `alongside`",
         ),
@@ -359,7 +365,11 @@ fn moved_program_is_updated_in_registered_tools() {
     let path = file(&scene, HookAgent::Qwen);
     install_hook(HookAgent::Qwen, Tools::Register, &scene.context(), Mode::Real);
     let mut settings = read_json(&path);
-    settings["mcpServers"]["alongside"]["command"] = json!("/old/bin/alongside");
+    let script = settings["mcpServers"]["alongside"]["args"][1]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    settings["mcpServers"]["alongside"]["args"][1] = json!(script.replace("/opt/alongside/", "/it'\\''s old/"));
     settings["mcpServers"]["alongside"]["trust"] = json!(true);
     fs::write(&path, settings.to_string()).unwrap();
     assert_eq!(
@@ -369,7 +379,7 @@ fn moved_program_is_updated_in_registered_tools() {
     let report = install_hook(HookAgent::Qwen, Tools::Keep, &scene.context(), Mode::Real).0;
     assert_eq!(report.outcome, InstallOutcome::Done);
     let server = &read_json(&path)["mcpServers"]["alongside"];
-    assert_eq!(server["command"], "/opt/alongside/bin/alongside");
+    assert_eq!(server["args"][1], script.as_str());
     assert_eq!(server["trust"], true, "the user's own choice stays");
     uninstall_hook(HookAgent::Qwen, &scene.context(), Mode::Real);
     assert_eq!(read_json(&path).get("mcpServers"), None);

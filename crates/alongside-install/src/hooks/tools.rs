@@ -3,10 +3,12 @@
 use std::path::Path;
 
 use alongside_core::HookAgent;
+use alongside_discovery::lookup::program_in_command;
 use jsonc_parser::cst::{CstInputValue, CstNode, CstObject, CstObjectProp};
 
 use super::definition::object;
 use super::settings::parse;
+use crate::program::become_program;
 
 /// What an installation does about the editor's tools.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,7 +22,9 @@ const SERVERS: &str = "mcpServers";
 const NAME: &str = "alongside";
 /// In every text with our server.
 pub(super) const COMMAND: &str = "mcp-stdio";
-const ARGUMENTS: [&str; 2] = [COMMAND, "--tools"];
+const ARGUMENTS: &str = "mcp-stdio --tools";
+/// Finds the program on the PATH if it was moved. Agents have hooks, and with them the tools, only where there is a POSIX shell.
+const SHELL: &str = "sh";
 
 /// Whether the agent needs our server, and has settings for it.
 pub(super) fn are_supported(agent: HookAgent) -> bool {
@@ -47,35 +51,39 @@ pub(super) fn are_registered(text: &str) -> bool {
 
 /// Whether this changed the settings, or why it cannot.
 pub(super) fn register(settings: &CstObject, agent: HookAgent, program: &Path, tools: Tools) -> Result<bool, String> {
-    let program = program.to_string_lossy();
+    // Without variables, which the agents would replace.
+    let script = become_program(program, ARGUMENTS);
     match (Entry::of(settings), tools) {
-        (Entry::Own { server, .. }, _) if string(&server, "command").as_deref() == Some(&program) => Ok(false),
+        (Entry::Own { server, .. }, _) if script_of(&server).as_deref() == Some(&script) => Ok(false),
         (Entry::Own { server, .. }, _) => {
-            if let Some(command) = server.get("command") {
-                command.set_value(CstInputValue::from(program.as_ref()));
+            for (name, value) in start(&script) {
+                if let Some(property) = server.get(name) {
+                    property.set_value(value);
+                }
             }
             Ok(true)
         }
         (Entry::Absent | Entry::Foreign(_), Tools::Keep) => Ok(false),
         (Entry::Foreign(reason), Tools::Register) => Err(reason.to_owned()),
         (Entry::Absent, Tools::Register) => {
-            let server = server(agent, &program);
+            let server = server(agent, &script);
             settings.object_value_or_set(SERVERS).append(NAME, server);
             Ok(true)
         }
     }
 }
 
-fn server(agent: HookAgent, program: &str) -> CstInputValue {
-    let arguments = CstInputValue::Array(ARGUMENTS.map(CstInputValue::from).into());
+fn start(script: &str) -> [(&'static str, CstInputValue); 2] {
+    let arguments = CstInputValue::Array(vec!["-c".into(), script.into()]);
+    [("command", SHELL.into()), ("args", arguments)]
+}
+
+fn server(agent: HookAgent, script: &str) -> CstInputValue {
+    let [command, arguments] = start(script);
     match agent {
         // Without this, its model would have to search for the tools first.
-        HookAgent::Qwen => object([
-            ("command", program.into()),
-            ("args", arguments),
-            ("alwaysLoadTools", true.into()),
-        ]),
-        _ => object([("command", program.into()), ("args", arguments)]),
+        HookAgent::Qwen => object([command, arguments, ("alwaysLoadTools", true.into())]),
+        _ => object([command, arguments]),
     }
 }
 
@@ -125,12 +133,23 @@ impl Entry {
     }
 }
 
-/// A command that is not an absolute path was typed by the user.
+/// Another command was typed by the user.
 fn is_own(server: &CstObject) -> bool {
-    let arguments = server.array_value("args").map(|arguments| arguments.elements());
-    let arguments: Option<Vec<String>> = arguments.map(|all| all.iter().filter_map(text).collect());
-    arguments.is_some_and(|arguments| arguments == ARGUMENTS)
-        && string(server, "command").is_some_and(|command| Path::new(&command).is_absolute())
+    script_of(server).is_some_and(|script| {
+        program_in_command(&script).is_some_and(|program| script == become_program(&program, ARGUMENTS))
+    })
+}
+
+/// What the shell runs, if a shell is the server.
+fn script_of(server: &CstObject) -> Option<String> {
+    let arguments: Vec<Option<String>> = server.array_value("args")?.elements().iter().map(text).collect();
+    match arguments.as_slice() {
+        [Some(option), Some(script)] if option == "-c" => {
+            string(server, "command").filter(|command| command == SHELL)?;
+            Some(script.clone())
+        }
+        _ => None,
+    }
 }
 
 fn string(object: &CstObject, name: &str) -> Option<String> {

@@ -9,7 +9,7 @@ use alongside_install::detect::{DetectedIde, detect};
 use alongside_install::{
     Action, AgentReport, HookReport, HookStatus, InstallContext, InstallError, InstallOutcome, InstallReport,
     InstallState, InstallStatus, Mode, Plugins, Step, SystemRunner, Tools, connect_agents, disconnect_agents,
-    hook_status, install_hook, installable, installed, installer, stable_program, uninstall_hook,
+    hook_status, install_hook, installable, installed, installer, stable_program, temporary_remark, uninstall_hook,
 };
 use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
@@ -42,6 +42,10 @@ pub(crate) fn install(common: &Common, install: &Install) -> Result<ExitCode> {
         ));
     }
     let mode = if install.dry_run { Mode::DryRun } else { Mode::Real };
+    if let Some(remark) = temporary_remark(&context.program) {
+        output.news(&format!("Note: {remark}."));
+        output.remark(&remark);
+    }
     if install.names.is_empty() && !install.yes {
         return Ok(offer(output, &context));
     }

@@ -13,6 +13,7 @@
 mod agents;
 mod bridge;
 mod chat;
+mod check;
 mod connect_target;
 mod context;
 mod decisions;
