@@ -45,7 +45,7 @@ pub fn temporary_remark(program: &Path) -> Option<String> {
     let is_pipx = |pair: &[&str]| pair == [".cache", "pipx"] || pair == ["pipx", ".cache"];
     (parts.iter().any(is_temporary) || parts.windows(2).any(is_pipx)).then(|| {
         format!(
-            "this program is a temporary copy that will be removed, {text}; install it, as with `npm install --global alongside-ide` or \
+            "{text} is a temporary copy that will be removed; install the program, as with `npm install --global alongside-ide` or \
              `uv tool install alongside-ide`, and run `alongside install` again"
         )
     })

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::path::PathBuf;
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Output};
 
 use serde_json::{Value, json};
 
@@ -208,7 +208,7 @@ fn tools_are_registered_with_an_agent_that_needs_them() {
     let mut tools = Command::new(server["command"].as_str().unwrap());
     tools
         .args(arguments.map(|argument| argument.as_str().unwrap()))
-        .stdin(Stdio::null());
+        .stdin(std::process::Stdio::null());
     assert!(tools.status().unwrap().success(), "{server}");
     let shown = words(&["install", "--status", "gemini"]);
     assert!(shown.contains("editor's tools registered"), "{shown}");
