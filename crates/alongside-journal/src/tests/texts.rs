@@ -143,6 +143,18 @@ fn changes_that_do_not_fit_their_text_are_an_error() {
         let error = directory.texts().load(&stored).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::InvalidData, "{ranges}");
     }
+    let unchanged = |from| StoredText::Changed {
+        from: Box::new(from),
+        changes: Arc::default(),
+    };
+    let once = unchanged(from);
+    assert_eq!(&*directory.texts().load(&once).unwrap(), "aüb");
+    let error = directory.texts().load(&unchanged(once)).unwrap_err();
+    assert_eq!(
+        error.kind(),
+        io::ErrorKind::InvalidData,
+        "changes of changes are never written"
+    );
 }
 
 #[test]
