@@ -145,6 +145,20 @@ mod tests {
     }
 
     #[test]
+    fn row_without_figures_is_missing() {
+        let mut measured = Row::new("start", "start", Unit::Seconds);
+        measured.push(Subject::Ours, &[0.5]);
+        let results = Results {
+            machine: machine(),
+            program: String::new(),
+            node: String::new(),
+            load: (0.0, 0.0),
+            rows: vec![measured, Row::new("page", "page: not measured", Unit::Seconds)],
+        };
+        assert_eq!(results.missing().collect::<Vec<_>>(), ["page: not measured"]);
+    }
+
+    #[test]
     #[expect(clippy::float_cmp, reason = "both are parsed")]
     fn figures_are_stored_with_five_digits() {
         assert_eq!(significant(0.000_123_456_789), 0.000_123_46);

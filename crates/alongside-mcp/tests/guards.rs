@@ -305,6 +305,17 @@ async fn oversized_head_gets_431() {
 }
 
 #[tokio::test]
+async fn head_that_does_not_end_is_refused_before_it_times_out() {
+    let setup = Setup::start().await;
+    let mut stream = TcpStream::connect(("127.0.0.1", setup.port())).await.unwrap();
+    let head = format!("POST /mcp HTTP/1.1\r\nx-long: {}", "x".repeat(128 * 1024));
+    stream.write_all(head.as_bytes()).await.unwrap();
+    let mut rest = Vec::new();
+    // The response may be lost with what the server did not read.
+    let _ = soon(stream.read_to_end(&mut rest)).await;
+}
+
+#[tokio::test]
 async fn endless_head_times_out() {
     let setup = Setup::with(|config| config.timing.header_read = Duration::from_millis(50)).await;
     let mut stream = TcpStream::connect(("127.0.0.1", setup.port())).await.unwrap();
