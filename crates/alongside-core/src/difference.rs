@@ -52,7 +52,10 @@ pub fn invisible_changes(old: &str, new: &str) -> Vec<&'static str> {
         (false, true) => notes.push("a byte order mark is added"),
         _ => {}
     }
-    let ends_lines_with_crlf = |text: &str| text.contains("\r\n");
+    let ends_lines_with_crlf = |text: &str| {
+        let mut returns = memchr::memchr_iter(b'\r', text.as_bytes());
+        returns.any(|index| text.as_bytes().get(index + 1) == Some(&b'\n'))
+    };
     match (ends_lines_with_crlf(old), ends_lines_with_crlf(new)) {
         (true, false) if new.contains('\n') => notes.push("the line endings change from CRLF to LF"),
         (false, true) if old.contains('\n') => notes.push("the line endings change from LF to CRLF"),

@@ -19,16 +19,32 @@ pub(super) struct Change {
     pub(super) new: Range<usize>,
 }
 
+/// How many bytes of whole lines two texts share at their start and at their end.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Shared {
+    pub(super) prefix: usize,
+    pub(super) suffix: usize,
+}
+
+impl Shared {
+    pub(super) fn by(old: &str, new: &str) -> Self {
+        let prefix = shared_prefix(old, new);
+        let suffix = shared_suffix(old, new, old.len().min(new.len()) - prefix);
+        Self { prefix, suffix }
+    }
+}
+
 /// The changed lines between two texts, in order, with at least one unchanged line between two of them.
 /// After the deadline, the rest is compared coarsely.
 pub(super) fn line_changes(old: &str, new: &str, deadline: Deadline) -> Vec<Change> {
-    if old == new {
-        return Vec::new();
-    }
-    let prefix = shared_prefix(old, new);
-    let suffix = shared_suffix(old, new, old.len().min(new.len()) - prefix);
-    let middle = |text: &'_ str| prefix..text.len() - suffix;
-    let skipped = count_lines(old.get(..prefix).unwrap_or_default());
+    let shared = Shared::by(old, new);
+    let skipped = count_lines(old.get(..shared.prefix).unwrap_or_default());
+    changes_between(old, new, shared, skipped, deadline)
+}
+
+/// The same, if it is known what they share, and how many lines that is at the start.
+pub(super) fn changes_between(old: &str, new: &str, shared: Shared, skipped: usize, deadline: Deadline) -> Vec<Change> {
+    let middle = |text: &'_ str| shared.prefix..text.len() - shared.suffix;
     let old = old.get(middle(old)).unwrap_or_default();
     let new = new.get(middle(new)).unwrap_or_default();
     let mut changes = changed_lines(old, new, deadline);
@@ -159,7 +175,6 @@ impl Changes {
     }
 }
 
-/// How many bytes of whole lines two texts share at their start.
 fn shared_prefix(old: &str, new: &str) -> usize {
     let (old, new) = (old.as_bytes(), new.as_bytes());
     let blocks = std::iter::zip(old.chunks(BLOCK), new.chunks(BLOCK));
@@ -171,7 +186,7 @@ fn shared_prefix(old: &str, new: &str) -> usize {
     shared.iter().rposition(|&byte| byte == b'\n').map_or(0, |end| end + 1)
 }
 
-/// How many bytes of whole lines two texts share at their end, up to `most`.
+/// Up to `most` bytes.
 fn shared_suffix(old: &str, new: &str, most: usize) -> usize {
     let tail = |text: &'_ str| text.len() - most..text.len();
     let starts_line = |text: &str, at: usize| at == 0 || text.as_bytes().get(at - 1) == Some(&b'\n');
@@ -209,6 +224,7 @@ mod tests {
     fn long_shared_parts_are_found_to_the_line() {
         let shared = "0123456789\n".repeat(100);
         let (old, new) = (format!("{shared}a\n{shared}"), format!("{shared}b\nc\n{shared}"));
+        assert_eq!(line_changes(&old, &old, None), []);
         assert_eq!(
             line_changes(&old, &new, None),
             [Change {

@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use memchr::memchr_iter;
 
+use super::compare::Shared;
+
 /// The number of lines; an unterminated last line counts.
 pub(super) fn count_lines(text: &str) -> usize {
     let ended = memchr_iter(b'\n', text.as_bytes()).count();
@@ -31,6 +33,30 @@ impl Text {
             text,
             starts: starts.into(),
         }
+    }
+
+    /// The same as [`new`](Self::new), for a text that shares lines with this one: those are not searched again.
+    pub(super) fn beside(&self, text: Arc<str>, shared: Shared) -> Self {
+        let Shared { prefix, suffix } = shared;
+        let before = self.starts.partition_point(|&start| start <= prefix);
+        let after = self.starts.partition_point(|&start| start <= self.text.len() - suffix);
+        let before = self.starts.get(..before).unwrap_or_default();
+        let after = self.starts.get(after..).unwrap_or_default();
+        let between = prefix..text.len() - suffix;
+        let between = memchr_iter(b'\n', text.as_bytes().get(between).unwrap_or_default());
+        let mut between: Vec<usize> = between.map(|index| prefix + index + 1).collect();
+        let end = between.last().copied().unwrap_or(prefix);
+        if after.is_empty() && end != text.len() {
+            between.push(text.len());
+        }
+        let after = after.iter().map(|start| start + text.len() - self.text.len());
+        let starts = before.iter().copied().chain(between).chain(after).collect();
+        Self { text, starts }
+    }
+
+    /// How many lines there are before this byte, where a line starts.
+    pub(super) fn lines_before(&self, start: usize) -> usize {
+        self.starts.partition_point(|&other| other < start)
     }
 
     pub(super) fn as_str(&self) -> &str {

@@ -46,7 +46,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 pub use self::change::{DraftChange, HunkChange};
-use self::compare::line_changes;
+use self::compare::{Shared, changes_between};
 pub use self::hunk::{Hunk, HunkDecision, HunkError, HunkId, HunkKind, HunkState, LineRange};
 use self::lines::Text;
 pub use self::rebase::Rebased;
@@ -76,11 +76,11 @@ pub struct Draft {
 impl Draft {
     /// Compares `proposal` with `base`; every hunk starts accepted.
     pub fn new(base: impl Into<Arc<str>>, proposal: impl Into<Arc<str>>, deadline: Deadline) -> Self {
-        let originals = Originals {
-            base: Text::new(base.into()),
-            proposal: Text::new(proposal.into()),
-        };
-        let hunks: Vec<Proposed> = line_changes(originals.base.as_str(), originals.proposal.as_str(), deadline)
+        let (base, proposal) = (Text::new(base.into()), proposal.into());
+        let shared = Shared::by(base.as_str(), &proposal);
+        let proposal = base.beside(proposal, shared);
+        let skipped = base.lines_before(shared.prefix);
+        let hunks: Vec<Proposed> = changes_between(base.as_str(), proposal.as_str(), shared, skipped, deadline)
             .into_iter()
             .zip(0..)
             .map(|(change, number)| Proposed {
@@ -91,6 +91,7 @@ impl Draft {
                 },
             })
             .collect();
+        let originals = Originals { base, proposal };
         let next_id = hunks.last().map_or(0, |hunk| hunk.id.0.saturating_add(1));
         let whole = Sides {
             base: 0..originals.base.line_count(),

@@ -6,6 +6,8 @@
 use proptest::prelude::*;
 use proptest::test_runner::FileFailurePersistence;
 
+use super::compare::line_changes;
+use super::lines::count_lines;
 use super::tests::{restore, store};
 use super::*;
 
@@ -198,6 +200,15 @@ proptest! {
         prop_assert_eq!(draft.text(), base);
         draft.set_all(HunkDecision::Accepted);
         prop_assert_eq!(draft.text(), proposal);
+    }
+
+    #[test]
+    fn lines_of_a_text_are_the_same_beside_another_one(base in text(), proposal in text()) {
+        let base = Text::new(base.into());
+        let shared = Shared::by(base.as_str(), &proposal);
+        prop_assert_eq!(base.beside(proposal.as_str().into(), shared), Text::new(proposal.into()));
+        let prefix = &base.as_str()[..shared.prefix];
+        prop_assert_eq!(base.lines_before(shared.prefix), count_lines(prefix));
     }
 
     #[test]
