@@ -3,9 +3,16 @@
 //! Handing it to a thread and waiting for that takes longer than the work. So it runs on an async worker, in a task of its own, for
 //! which others can wait with a timeout. A disk that hangs takes that worker with it until the disk answers. So at most one
 //! worker does this at a time, and everything else goes to threads that may block: the other workers continue.
+//!
+//! They may all be asleep, and the one that blocks may be the one that waited for the network and the clock for them. Waking another
+//! before each piece of work costs more than the work too. So a thread of its own looks every few milliseconds, while there is work,
+//! whether the same piece is still running, and only then wakes another worker.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::{Arc, OnceLock};
+use std::thread;
+use std::time::Duration;
 
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
@@ -13,17 +20,35 @@ use tokio::task::JoinHandle;
 /// Proposals up to this size are short work. Longer texts have files of their own in the journal, and creating one takes a while.
 pub(crate) const MAX_BYTES: usize = alongside_journal::MAX_INLINE_BYTES;
 
+/// Work that takes longer than one to two of these is relieved.
+const TICK: Duration = Duration::from_millis(5);
+
+/// How many ticks without work the watching thread waits for more before it goes to sleep: waking it costs as much as a few.
+const IDLE_TICKS: u32 = 4;
+
 #[derive(Clone, Default)]
-pub(crate) struct ShortWork {
-    has_worker: Arc<AtomicBool>,
+pub(crate) struct ShortWork(Arc<Shared>);
+
+#[derive(Default)]
+struct Shared {
+    state: Arc<State>,
+    /// Wakes the watching thread; dropping it ends the thread. `None` if the thread could not be started.
+    watcher: OnceLock<Option<SyncSender<()>>>,
+}
+
+#[derive(Default)]
+struct State {
+    /// Odd while a worker has work.
+    turn: AtomicU64,
+    is_watcher_awake: AtomicBool,
 }
 
 /// The worker that may block, until the work is done, has panicked, or can no longer begin.
-struct Worker(Arc<AtomicBool>);
+struct Worker(Arc<State>);
 
 impl Drop for Worker {
     fn drop(&mut self) {
-        self.0.store(false, Ordering::Release);
+        self.0.turn.fetch_add(1, Ordering::SeqCst);
     }
 }
 
@@ -36,9 +61,6 @@ impl ShortWork {
         let Some(worker) = self.take_worker(runtime) else {
             return runtime.spawn_blocking(work);
         };
-        // A worker that has two tasks wakes another one. Otherwise none might be left to wait for the network and the clock while the
-        // work blocks.
-        runtime.spawn(async {});
         runtime.spawn(async move {
             let _worker = worker;
             work()
@@ -46,9 +68,70 @@ impl ShortWork {
     }
 
     fn take_worker(&self, runtime: &Handle) -> Option<Worker> {
-        let has_others = runtime.metrics().num_workers() > 1;
-        let is_free = has_others && !self.has_worker.swap(true, Ordering::Acquire);
-        is_free.then(|| Worker(Arc::clone(&self.has_worker)))
+        if runtime.metrics().num_workers() < 2 {
+            return None;
+        }
+        let watcher = self.0.watcher.get_or_init(|| watch(&self.0.state, runtime)).as_ref()?;
+        let state = &self.0.state;
+        let turn = state.turn.load(Ordering::SeqCst);
+        let is_taken = is_working(turn)
+            || state
+                .turn
+                .compare_exchange(turn, turn + 1, Ordering::SeqCst, Ordering::SeqCst)
+                .is_err();
+        if is_taken {
+            return None;
+        }
+        let worker = Worker(Arc::clone(state));
+        if !state.is_watcher_awake.swap(true, Ordering::SeqCst) {
+            // Full if it has been woken already.
+            let _ = watcher.try_send(());
+        }
+        Some(worker)
+    }
+}
+
+fn is_working(turn: u64) -> bool {
+    turn % 2 == 1
+}
+
+fn watch(state: &Arc<State>, runtime: &Handle) -> Option<SyncSender<()>> {
+    let (wake, woken) = sync_channel(1);
+    let (state, runtime) = (Arc::clone(state), runtime.clone());
+    let watcher = thread::Builder::new().name("short work".to_owned());
+    watcher.spawn(move || while_watched(&state, &runtime, &woken)).ok()?;
+    Some(wake)
+}
+
+/// Until nobody can have work any more.
+fn while_watched(state: &State, runtime: &Handle, woken: &Receiver<()>) {
+    while woken.recv().is_ok() {
+        let mut seen = state.turn.load(Ordering::SeqCst);
+        let mut ticks = 0;
+        loop {
+            if woken.recv_timeout(TICK) == Err(RecvTimeoutError::Disconnected) {
+                return;
+            }
+            let turn = state.turn.load(Ordering::SeqCst);
+            if turn != seen {
+                (seen, ticks) = (turn, 0);
+                continue;
+            }
+            ticks += 1;
+            if is_working(turn) && ticks == 1 {
+                // Spawned from outside of the runtime, a task wakes a worker that sleeps.
+                runtime.spawn(async {});
+            }
+            if is_working(turn) || ticks < IDLE_TICKS {
+                continue;
+            }
+            state.is_watcher_awake.store(false, Ordering::SeqCst);
+            // Work that began just before sees an awake watcher, and wakes nobody.
+            let is_new = state.turn.load(Ordering::SeqCst) != seen;
+            if !is_new || state.is_watcher_awake.swap(true, Ordering::SeqCst) {
+                break;
+            }
+        }
     }
 }
 
@@ -61,13 +144,15 @@ mod tests {
 
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     use tokio::net::TcpListener;
+    use tokio::runtime::Runtime;
+    use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
     use super::*;
 
     /// Only keeps a failing test from hanging.
     const TIMEOUT: Duration = Duration::from_secs(20);
 
-    fn runtime(workers: usize) -> tokio::runtime::Runtime {
+    fn runtime(workers: usize) -> Runtime {
         let mut builder = tokio::runtime::Builder::new_multi_thread();
         builder.worker_threads(workers).enable_all().build().unwrap()
     }
@@ -83,22 +168,13 @@ mod tests {
         (work, has_begun, release)
     }
 
-    #[test]
-    fn hung_work_leaves_the_network_and_the_clock_to_the_other_worker() {
-        let runtime = runtime(2);
-        let short_work = ShortWork::default();
+    /// On `h`, it hangs until the sender is dropped. Any other byte comes back after a moment.
+    fn serve(runtime: &Runtime, short_work: &ShortWork) -> (TcpStream, UnboundedSender<Box<dyn FnOnce() + Send>>) {
         let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0")).unwrap();
-        let address = listener.local_addr().unwrap();
-        // `h` hangs; any other byte comes back after a moment.
-        let mut releases = Vec::new();
-        let (begins, have_begun) = mpsc::channel();
-        let (works, mut work) = tokio::sync::mpsc::unbounded_channel();
-        for _ in 0..3 {
-            let (hang, has_begun, release) = hanging();
-            works.send(hang).unwrap();
-            begins.send(has_begun).unwrap();
-            releases.push(release);
-        }
+        let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        client.set_read_timeout(Some(TIMEOUT)).unwrap();
+        let (works, mut work) = unbounded_channel();
+        let short_work = short_work.clone();
         runtime.spawn(async move {
             let (mut stream, _) = listener.accept().await.unwrap();
             let mut byte = [0];
@@ -111,21 +187,50 @@ mod tests {
                 }
             }
         });
-        let mut client = TcpStream::connect(address).unwrap();
-        client.set_read_timeout(Some(TIMEOUT)).unwrap();
-        for _ in 0..3 {
-            let mut answer = [0];
-            client.write_all(b"a").unwrap();
-            client.read_exact(&mut answer).unwrap();
-            client.write_all(b"h").unwrap();
-            have_begun.recv().unwrap().recv_timeout(TIMEOUT).unwrap();
-        }
-        client.write_all(b"z").unwrap();
+        (client, works)
+    }
+
+    fn answers(client: &mut TcpStream, byte: u8) -> bool {
         let mut answer = [0];
-        let answered = client.read_exact(&mut answer);
-        drop(releases);
-        answered.expect("the other worker must answer");
-        assert_eq!(answer, *b"z");
+        client.write_all(&[byte]).unwrap();
+        client.read_exact(&mut answer).is_ok_and(|()| answer == [byte])
+    }
+
+    #[test]
+    fn hung_work_leaves_the_network_and_the_clock_to_the_other_worker() {
+        let runtime = runtime(2);
+        let short_work = ShortWork::default();
+        let (mut client, works) = serve(&runtime, &short_work);
+        // The thread that watches was never awake, then it is, then it is asleep again.
+        for _ in 0..2 {
+            let mut releases = Vec::new();
+            for _ in 0..3 {
+                let (hang, has_begun, release) = hanging();
+                works.send(Box::new(hang)).unwrap();
+                assert!(answers(&mut client, b'a'), "the other worker must answer");
+                client.write_all(b"h").unwrap();
+                has_begun.recv_timeout(TIMEOUT).unwrap();
+                releases.push(release);
+            }
+            let is_answered = answers(&mut client, b'z');
+            drop(releases);
+            assert!(is_answered, "the other worker must answer");
+            while short_work.0.state.is_watcher_awake.load(Ordering::SeqCst) {
+                thread::yield_now();
+            }
+        }
+    }
+
+    #[test]
+    fn watching_thread_ends_with_the_last_user() {
+        let runtime = runtime(2);
+        let short_work = ShortWork::default();
+        runtime.block_on(short_work.spawn(runtime.handle(), || ())).unwrap();
+        let state = Arc::downgrade(&short_work.0.state);
+        drop(short_work);
+        while state.upgrade().is_some() {
+            thread::yield_now();
+        }
     }
 
     #[test]

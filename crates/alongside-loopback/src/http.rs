@@ -2,6 +2,7 @@
 
 use std::convert::Infallible;
 use std::error::Error;
+use std::future::poll_fn;
 use std::time::Duration;
 
 use hyper::body::{Body, Incoming};
@@ -10,6 +11,7 @@ use hyper::service::service_fn;
 use hyper::{Request, Response};
 use hyper_util::rt::{TokioIo, TokioTimer};
 
+use crate::self_wakes::SelfWakes;
 use crate::{Closing, Stream};
 
 /// How much is read at a time. A head that does not end may become as long as this.
@@ -47,8 +49,9 @@ pub async fn serve_http<F, B>(
         .serve_connection(TokioIo::new(stream), service)
         .with_upgrades();
     tokio::pin!(connection);
+    let self_wakes = SelfWakes::new();
     let ended = tokio::select! {
-        ended = connection.as_mut() => ended,
+        ended = poll_fn(|task| self_wakes.poll(task, |task| connection.as_mut().poll(task))) => ended,
         () = closing.wait() => {
             connection.as_mut().graceful_shutdown();
             connection.await

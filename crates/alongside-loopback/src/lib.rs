@@ -13,6 +13,7 @@ mod peer;
 #[cfg(windows)]
 mod pipe;
 mod seats;
+mod self_wakes;
 mod stream;
 mod upgrade;
 

@@ -69,8 +69,8 @@ impl Bodies {
         // A body of unknown length may be as long as allowed.
         let longest = body.size_hint().upper().map_or(self.limit, size).min(self.limit);
         let share = self.reserve(longest).await?;
-        // Memory is allocated as bytes arrive, not as they are announced.
-        let mut bytes = Vec::with_capacity(announced.min(SHORT_BODY_BYTES));
+        // The share is for this much, and what does not arrive is not touched.
+        let mut bytes = Vec::with_capacity(announced);
         loop {
             let frame = timeout(self.pause, body.frame()).await;
             match frame.map_err(|_| BodyError::Stalled)? {
