@@ -21,7 +21,7 @@ fn every_extension_has_the_licenses_of_what_is_inside() {
         "alongside-alpine-x64.vsix",
     ] {
         let listed = run(&mut zip(&["--list"], &package(name)));
-        for file in ["LICENSE", "LICENSE-APACHE", "THIRD-PARTY.txt", "package.json"] {
+        for file in ["LICENSE.txt", "LICENSE-APACHE.txt", "THIRD-PARTY.txt", "package.json"] {
             let file = format!("extension/{file} ");
             assert!(
                 listed.lines().any(|line| line.starts_with(&file)),

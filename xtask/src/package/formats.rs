@@ -330,3 +330,40 @@ fn size(directory: &Path) -> Result<u64, String> {
     }
     Ok(sum)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::platform::PLATFORMS;
+    use super::*;
+
+    /// Prints the names of a package's files whose type `[Content_Types].xml` does not have. The gallery does not serve those.
+    const UNTYPED: &str = r#"
+import os, sys, zipfile
+from xml.etree import ElementTree
+with zipfile.ZipFile(sys.argv[1]) as package:
+    types = list(ElementTree.fromstring(package.read("[Content_Types].xml")))
+    names = [name for name in package.namelist() if name != "[Content_Types].xml"]
+extensions = {entry.get("Extension") for entry in types}
+parts = {entry.get("PartName") for entry in types}
+print(len(names), *(name for name in names if os.path.splitext(name)[1] not in extensions and "/" + name not in parts))
+"#;
+
+    #[test]
+    fn every_file_in_an_extension_has_a_type() {
+        let directory = stage("types-test").unwrap();
+        for name in ["LICENSE-APACHE", THIRD_PARTY, "program"] {
+            write(&directory.join(name), "").unwrap();
+        }
+        let (share, program) = (Share::in_directory(directory.clone()), directory.join("program"));
+        let package = directory.join("alongside.vsix");
+        let names = PLATFORMS.iter().flat_map(|platform| platform.vscode);
+        for name in names.map(Some).chain([None]) {
+            extension(&share, &package, name.map(|name| (program.as_path(), *name))).unwrap();
+            let mut python = Command::new("python3");
+            python.args(["-c", UNTYPED]).arg(&package);
+            let printed = String::from_utf8(output(python).unwrap()).unwrap();
+            let count = if name.is_some() { "12" } else { "11" };
+            assert_eq!(printed.trim(), count, "{name:?}");
+        }
+    }
+}
