@@ -9,7 +9,7 @@ use super::permissions::settle;
 use super::platform::Platform;
 use super::release::Release;
 use super::{copy, install_page_packages, output, python, stage, write};
-use crate::{cargo, npm, root, run};
+use crate::{cargo, npm, root, run, toolchain};
 
 /// What is the same on all platforms: completions, manual pages and licenses.
 pub(super) struct Share {
@@ -70,18 +70,22 @@ impl Share {
     }
 }
 
-/// The licenses of all crates and of the page's packages.
+/// The licenses of everything that is compiled into the program.
 fn third_party() -> Result<Vec<u8>, String> {
     install_page_packages()?;
     let metadata = output(cargo(&["metadata", "--format-version", "1", "--locked"]))?;
+    licenses(&metadata, &root().join("web"))
+}
+
+fn licenses(metadata: &[u8], web: &Path) -> Result<Vec<u8>, String> {
     let mut command = python(&["licenses.py"]);
-    command.arg(root().join("web"));
+    command.arg(web).arg(toolchain::sysroot()?);
     let mut child = command
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()
         .map_err(|error| format!("cannot start {command:?}: {error}"))?;
-    let written = child.stdin.take().map(|mut stdin| stdin.write_all(&metadata));
+    let written = child.stdin.take().map(|mut stdin| stdin.write_all(metadata));
     let output = child.wait_with_output();
     match (written, output) {
         (Some(Ok(())), Ok(output)) if output.status.success() => Ok(output.stdout),
@@ -347,6 +351,28 @@ extensions = {entry.get("Extension") for entry in types}
 parts = {entry.get("PartName") for entry in types}
 print(len(names), *(name for name in names if os.path.splitext(name)[1] not in extensions and "/" + name not in parts))
 "#;
+
+    /// Not only packages: also what is in them, and the libraries that every program has.
+    #[test]
+    fn licenses_of_syntaxes_and_standard_libraries_are_listed() {
+        let web = stage("licenses-test").unwrap();
+        write(&web.join("package-lock.json"), r#"{"packages": {}}"#).unwrap();
+        // Only what a build for this machine has fetched.
+        let mut rustc = Command::new("rustc");
+        rustc.args(["--print", "host-tuple"]);
+        let host = String::from_utf8(output(rustc).unwrap()).unwrap();
+        let mut metadata = cargo(&["metadata", "--format-version", "1", "--locked", "--filter-platform"]);
+        metadata.arg(host.trim());
+        let listed = String::from_utf8(licenses(&output(metadata).unwrap(), &web).unwrap()).unwrap();
+        for part in [
+            "syntaxes/02_Extra/Kotlin/LICENSE in two-face",
+            "Rust's standard library, by the Rust Project Developers: MIT OR Apache-2.0",
+            "musl, the C library in the program for Linux: MIT",
+            "Rich Felker",
+        ] {
+            assert!(listed.contains(part), "{part}");
+        }
+    }
 
     #[test]
     fn every_file_in_an_extension_has_a_type() {
