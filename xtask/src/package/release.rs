@@ -28,6 +28,9 @@ impl Release {
         ] {
             release.check_manifest(manifest, &read(manifest)?)?;
         }
+        for lock in ["Cargo.lock", "fuzz/Cargo.lock"] {
+            release.check_lock(lock, &read(lock)?)?;
+        }
         release.check_text(
             "README.md",
             &read("README.md")?,
@@ -70,6 +73,24 @@ impl Release {
         } else {
             Err(self.other_version(name))
         }
+    }
+
+    /// Compares the versions of our crates, except for the fuzz targets: their workspace has a version of its own.
+    fn check_lock(&self, name: &str, lock: &str) -> Result<(), String> {
+        let packages = lock.split("[[package]]\n").skip(1);
+        let mut versions = packages.filter_map(|package| {
+            let mut strings = package.lines().map(|line| line.split('"').nth(1).unwrap_or_default());
+            let (name, version) = (strings.next()?, strings.next()?);
+            let is_ours = name == "alongside" || name.starts_with("alongside-");
+            (is_ours && name != "alongside-fuzz").then_some(version)
+        });
+        if versions.all(|version| version == self.version) {
+            return Ok(());
+        }
+        let manifest = name.replace(".lock", ".toml");
+        Err(format!(
+            "{name} has another version than Cargo.toml; run `cargo update --workspace --manifest-path {manifest}`"
+        ))
     }
 
     fn check_text(&self, name: &str, text: &str, expected: &str) -> Result<(), String> {
@@ -251,6 +272,14 @@ mod tests {
         assert!(release.check_manifest("x", "{\"version\": \"1.2.4\"}").is_err());
         let dependency = "{\"version\": \"1.2.2\", \"packages\": {\"a\": {\"version\": \"1.2.3\"}}}";
         assert!(release.check_manifest("x", dependency).is_err());
+        let lock = |version: &str| {
+            let other = "[[package]]\nname = \"serde\"\nversion = \"1.0.0\"\n";
+            let fuzz = "[[package]]\nname = \"alongside-fuzz\"\nversion = \"0.0.1\"\n";
+            let own = format!("[[package]]\nname = \"alongside-core\"\nversion = \"{version}\"\n");
+            release.check_lock("fuzz/Cargo.lock", &[other, fuzz, &own].concat())
+        };
+        assert_eq!(lock("1.2.3"), Ok(()));
+        assert!(lock("1.2.2").unwrap_err().contains("--manifest-path fuzz/Cargo.toml`"));
         let name = release.deb("amd64");
         assert!(
             release
