@@ -7,6 +7,9 @@ use super::formats::extension_name;
 use super::platform::Platform;
 use crate::root;
 
+/// The host of the addresses in Cargo.toml until there are real ones.
+const PLACEHOLDER: &str = "example.com";
+
 pub(super) struct Release {
     pub(super) version: String,
     pub(super) description: String,
@@ -39,6 +42,9 @@ impl Release {
         let header = format!("\n;; Version: {}\n", release.version);
         let plugin = "editors/emacs/alongside.el";
         release.check_text(plugin, &read(plugin)?, &header)?;
+        for (name, line) in release.copies() {
+            release.check_copy(name, &read(name)?, &line)?;
+        }
         Ok(release)
     }
 
@@ -101,14 +107,48 @@ impl Release {
         }
     }
 
+    /// Files that are not made from a template but have what is in Cargo.toml, each with how it has that.
+    fn copies(&self) -> [(&'static str, String); 8] {
+        let Self {
+            license, repository, ..
+        } = self;
+        let plugin = "editors/emacs/alongside.el";
+        [
+            (plugin, format!("\n;; Author: {}\n", self.author())),
+            (plugin, format!("\n;; URL: {repository}\n")),
+            (plugin, format!("\n;; SPDX-License-Identifier: {license}\n")),
+            ("editors/emacs/README.md", format!("\"{repository}.git\"")),
+            ("editors/neovim/README.md", format!("'{repository}.git'")),
+            ("editors/vim/README.md", format!("'{repository}.git'")),
+            ("editors/vscode/package.json", format!("\"license\": \"{license}\"")),
+            ("editors/vscode/package.json", format!("\"url\": \"{repository}\"")),
+        ]
+    }
+
+    fn check_copy(&self, name: &str, text: &str, line: &str) -> Result<(), String> {
+        // A file may have several copies, of which only some were changed.
+        let is_left = !self.has_placeholders() && text.contains(PLACEHOLDER);
+        if text.contains(line) && !is_left {
+            return Ok(());
+        }
+        let line = line.trim();
+        Err(format!(
+            "{name} has another author, license or repository than Cargo.toml; it needs `{line}`"
+        ))
+    }
+
     fn other_version(&self, name: &str) -> String {
         format!("{name} has another version than Cargo.toml; set it to {}", self.version)
     }
 
-    /// Fails if GitHub runs this for a tag of another version: everything would be published below an address that no manifest has.
+    /// Fails if GitHub runs this for a tag of another version, or with placeholders: everything would be published below an address that no
+    /// manifest has.
     pub(super) fn check_tag(&self, kind: Option<&str>, name: Option<&str>) -> Result<(), String> {
         let expected = format!("v{}", self.version);
         match (kind, name) {
+            (Some("tag"), Some(name)) if name == expected && self.has_placeholders() => Err(format!(
+                "cannot release {name}: `repository` or `authors` in Cargo.toml is a placeholder with {PLACEHOLDER}; see docs/RELEASING.md"
+            )),
             (Some("tag"), Some(name)) if name == expected => Ok(()),
             (Some("tag"), name) => Err(format!(
                 "the tag {} is not {expected}, the version in Cargo.toml; set the version, or tag the commit {expected}",
@@ -130,7 +170,7 @@ impl Release {
     pub(super) fn has_placeholders(&self) -> bool {
         [&self.repository, &self.author]
             .iter()
-            .any(|text| text.contains("example.com"))
+            .any(|text| text.contains(PLACEHOLDER))
     }
 
     /// The directory in an archive, and its name without the end.
@@ -234,7 +274,7 @@ fn value(manifest: &str, section: &str, key: &str) -> Result<String, String> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::platform::PLATFORMS;
+    use super::super::platform::{self, PLATFORMS};
     use super::*;
 
     const WORKSPACE: &str = "[workspace]\nversion = \"9\"\n[workspace.package]\nversion = \"1.2.3\"\nlicense = \"MIT\"\n\
@@ -306,6 +346,29 @@ mod tests {
         assert_eq!(release.check_tag(None, None), Ok(()));
     }
 
+    #[test]
+    fn tag_with_placeholders_is_refused() {
+        for placeholder in ["https://r", "a@b.c"] {
+            let workspace = WORKSPACE.replace(placeholder, "https://example.com/r");
+            let release = Release::parse(&workspace, "[package]\ndescription = \"D\"\n").unwrap();
+            let reason = release.check_tag(Some("tag"), Some("v1.2.3")).unwrap_err();
+            assert!(reason.contains("placeholder"), "{reason}");
+            assert_eq!(release.check_tag(Some("branch"), Some("main")), Ok(()));
+        }
+    }
+
+    #[test]
+    fn copies_of_another_repository_are_refused() {
+        let release = release();
+        for (name, line) in release.copies() {
+            assert_eq!(release.check_copy(name, &format!("a{line}b"), &line), Ok(()));
+            let reason = release.check_copy(name, "https://other", &line).unwrap_err();
+            assert!(reason.contains(name), "{reason}");
+        }
+        let half = "'https://r.git' or 'https://example.com/r.git'";
+        assert!(release.check_copy("x", half, "'https://r.git'").is_err());
+    }
+
     /// So that `cargo test` finds it before a release does.
     #[test]
     fn every_manifest_has_the_version_of_the_workspace() {
@@ -320,22 +383,41 @@ mod tests {
         assert!(release.fill_text("@UNKNOWN@", &[]).is_err());
     }
 
-    /// cargo-binstall downloads what is written here.
+    /// cargo-binstall downloads what is written here, and takes the program out of it. Compilers for Linux and Windows have other names
+    /// than ours for systems that run our programs.
     #[test]
-    fn binstall_knows_every_archive() {
+    fn binstall_finds_the_program_in_every_archive() {
         let manifest = read("crates/alongside/Cargo.toml").unwrap();
         let release = Release::read().unwrap();
-        for platform in &PLATFORMS {
-            let url = release.url(platform).replace(&release.repository, "{ repo }");
-            let url = url.replace(&release.version, "{ version }");
-            let general = url.replace(platform.triple, "{ target }");
-            assert!(
-                [url, general]
-                    .iter()
-                    .any(|url| manifest.contains(&format!("\"{url}\""))),
-                "{}",
-                platform.triple
-            );
+        let own = PLATFORMS.iter().map(|platform| (platform.triple, platform));
+        let others = [
+            ("x86_64-unknown-linux-gnu", "x86_64-unknown-linux-musl"),
+            ("aarch64-unknown-linux-gnu", "aarch64-unknown-linux-musl"),
+            ("x86_64-pc-windows-msvc", "x86_64-pc-windows-gnu"),
+        ];
+        let others = others.map(|(target, triple)| (target, platform::find(triple).unwrap()));
+        for (target, platform) in own.chain(others) {
+            let section = format!("[package.metadata.binstall.overrides.{target}]");
+            let field = |key| {
+                let field =
+                    value(&manifest, &section, key).or_else(|_| value(&manifest, "[package.metadata.binstall]", key));
+                [
+                    ("repo", release.repository.as_str()),
+                    ("version", &release.version),
+                    ("target", target),
+                    ("bin", "alongside"),
+                    ("binary-ext", if platform.is_windows() { ".exe" } else { "" }),
+                ]
+                .iter()
+                .fold(field.unwrap(), |text, (name, value)| {
+                    text.replace(&format!("{{ {name} }}"), value)
+                })
+            };
+            assert_eq!(field("pkg-url"), release.url(platform), "{target}");
+            let program = format!("{}/{}", release.name(platform), platform.program);
+            assert_eq!(field("bin-dir"), program, "{target}");
+            let format = if platform.is_windows() { "zip" } else { "tgz" };
+            assert_eq!(field("pkg-fmt"), format, "{target}");
         }
     }
 }
