@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use super::permissions::settle;
 use super::platform::Platform;
-use super::release::Release;
+use super::release::{Release, json};
 use super::{copy, install_page_packages, output, python, stage, write};
 use crate::{cargo, npm, root, run, toolchain};
 
@@ -187,17 +187,13 @@ pub(super) fn npm_root(release: &Release, platforms: &[&Platform], out: &Path) -
 }
 
 fn common_manifest(release: &Release, name: &str, description: &str) -> String {
-    let Release {
-        version,
-        license,
-        repository,
-        ..
-    } = release;
+    let version = &release.version;
+    let [license, repository] = [&release.license, &release.repository].map(|text| json(text));
+    let [description, author] = [description, release.author()].map(json);
     format!(
         "  \"name\": \"{name}\",\n  \"version\": \"{version}\",\n  \"description\": \"{description}\",\n  \
-         \"license\": \"{license}\",\n  \"author\": \"{}\",\n  \"homepage\": \"{repository}\",\n  \
-         \"repository\": \"{repository}\"",
-        release.author()
+         \"license\": \"{license}\",\n  \"author\": \"{author}\",\n  \"homepage\": \"{repository}\",\n  \
+         \"repository\": \"{repository}\""
     )
 }
 

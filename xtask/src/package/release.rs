@@ -217,14 +217,21 @@ impl Release {
         )
     }
 
-    /// A text of `packaging/` with `@NAME@` filled in.
+    /// A text of `packaging/` with `@NAME@` filled in: with what is in Cargo.toml, escaped for the template's format, and with more, as it is.
     pub(super) fn fill(&self, template: &str, more: &[(&str, &str)]) -> Result<String, String> {
         let text = read(&format!("packaging/{template}"))?;
-        self.fill_text(&text, more)
+        let escape: fn(&str) -> String = match template.rsplit('.').next() {
+            // A string in YAML's double quotes may be one of JSON's.
+            Some("json" | "yaml") => json,
+            Some("rb") => ruby,
+            // The value has a line, or the rest of one, to itself.
+            _ => str::to_owned,
+        };
+        self.fill_text(&text, more, escape)
             .map_err(|reason| format!("packaging/{template}: {reason}"))
     }
 
-    fn fill_text(&self, text: &str, more: &[(&str, &str)]) -> Result<String, String> {
+    fn fill_text(&self, text: &str, more: &[(&str, &str)], escape: fn(&str) -> String) -> Result<String, String> {
         let shared = [
             ("VERSION", self.version.as_str()),
             ("DESCRIPTION", &self.description),
@@ -232,7 +239,9 @@ impl Release {
             ("REPOSITORY", &self.repository),
             ("MAINTAINER", self.maintainer()),
             ("AUTHOR", self.author()),
-        ];
+        ]
+        .map(|(name, value)| (name, escape(value)));
+        let shared = shared.each_ref().map(|(name, value)| (*name, value.as_str()));
         let mut parts = text.split('@');
         let mut filled = parts.next().unwrap_or_default().to_owned();
         while let Some(part) = parts.next() {
@@ -254,6 +263,16 @@ impl Release {
     }
 }
 
+/// The inside of a string in JSON.
+pub(super) fn json(text: &str) -> String {
+    text.replace('\\', "\\\\").replace('"', "\\\"")
+}
+
+/// The inside of a Ruby string in double quotes.
+pub(super) fn ruby(text: &str) -> String {
+    json(text).replace('#', "\\#")
+}
+
 fn read(path: &str) -> Result<String, String> {
     let path = root().join(path);
     fs::read_to_string(&path).map_err(|error| format!("cannot read {}: {error}", path.display()))
@@ -267,9 +286,14 @@ fn value(manifest: &str, section: &str, key: &str) -> Result<String, String> {
         .take_while(|line| !line.starts_with('['))
         .find(|line| line.split('=').next().is_some_and(|name| name.trim() == key));
     let value = line.and_then(|line| line.split('"').nth(1));
-    value
-        .map(str::to_owned)
-        .ok_or_else(|| format!("Cargo.toml has no `{key}` in {section}"))
+    match value {
+        // Not even a quotation mark is read.
+        Some(value) if value.contains('\\') => Err(format!(
+            "cannot read `{key}` in {section} of Cargo.toml: it has a backslash"
+        )),
+        Some(value) => Ok(value.to_owned()),
+        None => Err(format!("Cargo.toml has no `{key}` in {section}")),
+    }
 }
 
 #[cfg(test)]
@@ -292,6 +316,8 @@ mod tests {
             ("1.2.3", "A", "A <a@b.c>")
         );
         assert!(Release::parse("", "").is_err());
+        let escaped = Release::parse(WORKSPACE, "[package]\ndescription = \"a \\\"b\\\"\"\n");
+        assert!(escaped.is_err_and(|reason| reason.contains("backslash")));
         assert!(!release.has_placeholders());
     }
 
@@ -378,9 +404,9 @@ mod tests {
     #[test]
     fn templates_are_filled_and_unknown_names_are_errors() {
         let release = release();
-        let filled = release.fill_text("a@VERSION@b @X_1@ me@host @ @", &[("X_1", "y")]);
+        let filled = release.fill_text("a@VERSION@b @X_1@ me@host @ @", &[("X_1", "y")], json);
         assert_eq!(filled.unwrap(), "a1.2.3b y me@host @ @");
-        assert!(release.fill_text("@UNKNOWN@", &[]).is_err());
+        assert!(release.fill_text("@UNKNOWN@", &[], json).is_err());
     }
 
     /// cargo-binstall downloads what is written here, and takes the program out of it. Compilers for Linux and Windows have other names
