@@ -409,6 +409,14 @@ mod tests {
         assert!(release.fill_text("@UNKNOWN@", &[], json).is_err());
     }
 
+    /// It has no package of its own, but emulates what the one for x64 has.
+    #[test]
+    fn npm_and_pip_install_the_program_on_windows_on_arm() {
+        let windows = platform::find("x86_64-pc-windows-gnu").unwrap();
+        assert!(windows.npm.cpu.contains(&"arm64"));
+        assert!(windows.wheel.split('.').any(|tag| tag == "win_arm64"));
+    }
+
     /// cargo-binstall downloads what is written here, and takes the program out of it. Compilers for Linux and Windows have other names
     /// than ours for systems that run our programs.
     #[test]
