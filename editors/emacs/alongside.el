@@ -1,6 +1,6 @@
 ;;; alongside.el --- Terminal coding agents alongside your editor  -*- lexical-binding: t; -*-
 
-;; Author: The alongside contributors
+;; Author: The alongside developers
 ;; Version: 0.1.0
 ;; URL: https://example.com/alongside
 ;; Package-Requires: ((emacs "28.2"))

@@ -7,7 +7,7 @@
 // everything that it and `dist/` are made from.
 
 import { readFileSync, writeFileSync } from "node:fs";
-import { basename, join } from "node:path";
+import { basename, extname, join } from "node:path";
 import { parseArgs } from "node:util";
 import { crc32, deflateRawSync } from "node:zlib";
 
@@ -32,7 +32,7 @@ const entries = [
   { name: "extension.vsixmanifest", content: fill(read("vsix/extension.vsixmanifest").toString()) },
   { name: "[Content_Types].xml", content: read("vsix/content-types.xml") },
   ...files.map((name) => ({ name: `extension/${name}`, content: name === "README.md" ? withoutPictures(read(name)) : read(name) })),
-  ...values.license.map((path) => ({ name: `extension/${basename(path)}`, content: readFileSync(path) })),
+  ...values.license.map((path) => ({ name: `extension/${withExtension(basename(path))}`, content: readFileSync(path) })),
 ];
 if (values.program !== undefined) {
   const name = values.target.startsWith("win32") ? "alongside.exe" : "alongside";
@@ -48,6 +48,11 @@ function withoutPictures(text) {
   return text.toString().replaceAll(/^!\[.*\n\n/gm, "");
 }
 
+/** A file's type in `vsix/content-types.xml` follows from its extension. */
+function withExtension(name) {
+  return extname(name) === "" ? `${name}.txt` : name;
+}
+
 /** Fills in the template that `alongside install` uses too. */
 function fill(template) {
   const escaped = (text) => text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll('"', "&quot;");
@@ -55,6 +60,7 @@ function fill(template) {
     .replaceAll("@VERSION@", escaped(manifest.version))
     .replaceAll("@DESCRIPTION@", escaped(manifest.description))
     .replaceAll("@ENGINE@", escaped(manifest.engines.vscode))
+    .replaceAll("@REPOSITORY@", escaped(manifest.repository.url))
     .replaceAll("@TARGET@", values.target ? ` TargetPlatform="${escaped(values.target)}"` : "");
 }
 

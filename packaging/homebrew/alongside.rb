@@ -2,7 +2,7 @@ class Alongside < Formula
   desc "@DESCRIPTION@"
   homepage "@REPOSITORY@"
   version "@VERSION@"
-  license any_of: ["MIT", "Apache-2.0"]
+  license any_of: [@LICENSES@]
 
 @ARCHIVES@
   def install

@@ -4,6 +4,7 @@
 "use strict";
 
 const { spawn } = require("node:child_process");
+const { isatty } = require("node:tty");
 
 const isWindows = process.platform === "win32";
 // Windows on ARM runs programs for x64.
@@ -31,7 +32,8 @@ const child = spawn(program, process.argv.slice(2), { stdio: "inherit" });
 // A terminal sends these to both processes. A console on Windows does so with all of them, and there `kill` would end the program at
 // once, before it has removed its files.
 const signals = isWindows ? ["SIGINT", "SIGBREAK", "SIGHUP"] : ["SIGINT", "SIGQUIT", "SIGTERM", "SIGHUP"];
-const fromTerminal = isWindows ? signals : process.stdin.isTTY ? ["SIGINT", "SIGQUIT"] : [];
+// Not `process.stdin`: for a pipe, that makes the program's stdin non-blocking, and its reads fail.
+const fromTerminal = isWindows ? signals : isatty(0) ? ["SIGINT", "SIGQUIT"] : [];
 for (const signal of signals) {
   process.on(signal, () => {
     if (!fromTerminal.includes(signal)) child.kill(signal);

@@ -157,10 +157,15 @@ fn path_with(first: &Path) -> OsString {
     path
 }
 
+/// The directory of the compiler that everything is built with.
+pub(crate) fn sysroot() -> Result<PathBuf, String> {
+    ask("rustc", &["--print", "sysroot"]).map(PathBuf::from)
+}
+
 /// The compiler's own directory if it has the library's sources (`rustup component add rust-src`), otherwise a copy of it
 /// with the sources that Debian has for the same version.
 fn rust() -> Result<PathBuf, String> {
-    let sysroot = PathBuf::from(ask("rustc", &["--print", "sysroot"])?);
+    let sysroot = sysroot()?;
     if sysroot.join(LIBRARY).join("std").is_dir() {
         return Ok(sysroot);
     }

@@ -51,6 +51,7 @@ fn fill(template: &str, manifest: &Value) -> Option<String> {
             .replace("@VERSION@", &escaped(&manifest["version"])?)
             .replace("@DESCRIPTION@", &escaped(&manifest["description"])?)
             .replace("@ENGINE@", &escaped(&manifest["engines"]["vscode"])?)
+            .replace("@REPOSITORY@", &escaped(&manifest["repository"]["url"])?)
             .replace("@TARGET@", ""),
     )
 }
@@ -138,16 +139,34 @@ mod tests {
             "extension/dist/chat.js",
             "extension/dist/chat.css",
             "extension/icon.png",
+            "extension/LICENSE.txt",
             "[Content_Types].xml",
         ] {
             assert!(has(name), "{name}");
         }
         assert!(has("\"program\":\"/opt/x/alongside\""));
-        assert!(has("Publisher=\"alongside\"") && !has("@VERSION@"));
+        assert!(has("Publisher=\"alongside\"") && !has("@VERSION@") && !has("@REPOSITORY@"));
         assert!(
             has("# Alongside for VS Code") && !has("images/"),
             "a README without pictures"
         );
+    }
+
+    /// `package.mjs` packs more; a test of `cargo xtask package` looks at that.
+    #[test]
+    fn every_packed_file_has_a_type() {
+        let plugins = Plugins::embedded();
+        let files = plugins.files("vscode").expect("the extension is embedded");
+        let text = |name: &str| std::str::from_utf8(&files[name]).expect("it is text");
+        let types = text("vsix/content-types.xml");
+        for name in text("vsix/files.txt")
+            .lines()
+            .chain([RECEIPT, "extension.vsixmanifest"])
+        {
+            let extension = Path::new(name).extension().unwrap_or_default().to_string_lossy();
+            let is_known = !extension.is_empty() && types.contains(&format!("Extension=\".{extension}\""));
+            assert!(is_known, "{name} has no type in content-types.xml");
+        }
     }
 
     #[test]

@@ -17,6 +17,19 @@ fn dpkg(sandbox: &Sandbox, root: &Path) -> Command {
     command
 }
 
+/// A maintainer script would be one more file there.
+#[test]
+fn debian_package_has_no_scripts() {
+    let sandbox = sandbox();
+    let control = sandbox.path("control");
+    run(sandbox
+        .command("dpkg-deb")
+        .arg("--control")
+        .arg(package("alongside_VERSION_amd64.deb"))
+        .arg(&control));
+    assert_eq!(files(&control), [Path::new("control")]);
+}
+
 #[test]
 fn debian_package_installs_and_purges() {
     let sandbox = sandbox();

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use alongside_testing::Sandbox;
 
-use crate::registry::Registry;
+use crate::registry::{Registry, manifest, tarballs};
 use crate::{files, run, sandbox, use_it};
 
 fn npm(sandbox: &Sandbox, registry: &Registry) -> Command {
@@ -59,6 +59,16 @@ fn npm_installs_the_package_of_this_platform_only() {
     run(npm(&sandbox, &registry).args(["uninstall", "alongside-ide"]));
     let left = files(&sandbox.path("prefix"));
     assert!(left.is_empty(), "{left:?}");
+}
+
+#[test]
+fn npm_packages_have_no_scripts() {
+    let tarballs = tarballs();
+    assert!(tarballs.len() > 1, "{tarballs:?}");
+    for tarball in tarballs {
+        let manifest = manifest(&tarball);
+        assert!(manifest.get("scripts").is_none(), "{}: {manifest}", tarball.display());
+    }
 }
 
 /// As after `--omit=optional`.

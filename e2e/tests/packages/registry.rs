@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use crate::{packages, run};
+use crate::{json, packages};
 
 pub(crate) struct Registry {
     address: String,
@@ -53,27 +53,39 @@ struct Server {
     downloaded: Arc<Mutex<Vec<String>>>,
 }
 
-fn read_packages(address: &str) -> BTreeMap<String, Value> {
+/// npm's packages.
+pub(crate) fn tarballs() -> Vec<PathBuf> {
     let entries = fs::read_dir(packages()).expect("read the packages");
     let paths = entries.map(|entry| entry.expect("read the packages").path());
-    let tarballs = paths.filter(|path| path.extension().is_some_and(|extension| extension == "tgz"));
-    tarballs.map(|path| describe(&path, address)).collect()
+    paths
+        .filter(|path| path.extension().is_some_and(|extension| extension == "tgz"))
+        .collect()
 }
 
-fn describe(tarball: &PathBuf, address: &str) -> (String, Value) {
-    let manifest = run(Command::new("tar")
-        .arg("-xzOf")
-        .arg(tarball)
-        .arg("package/package.json"));
-    let mut manifest: Value = serde_json::from_str(&manifest).expect("it is JSON");
+pub(crate) fn manifest(tarball: &Path) -> Value {
+    json(
+        Command::new("tar")
+            .arg("-xzOf")
+            .arg(tarball)
+            .arg("package/package.json"),
+    )
+}
+
+fn read_packages(address: &str) -> BTreeMap<String, Value> {
+    tarballs().iter().map(|path| describe(path, address)).collect()
+}
+
+fn describe(tarball: &Path, address: &str) -> (String, Value) {
+    let mut manifest = manifest(tarball);
     let (name, version) = (manifest["name"].clone(), manifest["version"].clone());
     let (name, version) = (
         name.as_str().expect("it has a name"),
         version.as_str().expect("it has a version"),
     );
     let file = tarball.file_name().expect("it has a name").to_string_lossy();
-    manifest["dist"] = json!({ "tarball": format!("{address}/-/{file}") });
-    let description = json!({ "name": name, "dist-tags": { "latest": version }, "versions": { version: manifest } });
+    manifest["dist"] = serde_json::json!({ "tarball": format!("{address}/-/{file}") });
+    let description =
+        serde_json::json!({ "name": name, "dist-tags": { "latest": version }, "versions": { version: manifest } });
     (name.to_owned(), description)
 }
 

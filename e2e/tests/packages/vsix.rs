@@ -21,7 +21,7 @@ fn every_extension_has_the_licenses_of_what_is_inside() {
         "alongside-alpine-x64.vsix",
     ] {
         let listed = run(&mut zip(&["--list"], &package(name)));
-        for file in ["LICENSE", "LICENSE-APACHE", "THIRD-PARTY.txt", "package.json"] {
+        for file in ["LICENSE.txt", "LICENSE-APACHE.txt", "THIRD-PARTY.txt", "package.json"] {
             let file = format!("extension/{file} ");
             assert!(
                 listed.lines().any(|line| line.starts_with(&file)),
@@ -43,7 +43,13 @@ fn extension_with_the_program_runs_and_lists_its_dependencies() {
     let version = run(sandbox.command(&program).arg("--version"));
     assert_eq!(version.trim(), format!("alongside {VERSION}"));
     let licenses = std::fs::read_to_string(place.join("extension/THIRD-PARTY.txt")).expect("read the licenses");
-    for dependency in ["tokio", "@codemirror/view"] {
+    for dependency in [
+        "tokio",
+        "@codemirror/view",
+        "in two-face",
+        "Rust's standard library",
+        "musl",
+    ] {
         assert!(licenses.contains(dependency), "{dependency}");
     }
 }

@@ -1,9 +1,10 @@
 // Where the `alongside` program is.
 
-import { chmodSync, existsSync, readFileSync, statSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
 import * as vscode from "vscode";
+import { bundled } from "./bundled";
 import { windowsProgram, windowsPrograms } from "./windows-program";
 
 /** Written by `alongside install`: the program that installed this extension. */
@@ -18,7 +19,7 @@ export function programs(extension: vscode.Uri): string[] {
     return [isWindows ? windowsProgram(program, existsSync) : program];
   }
   const onPath = isWindows ? windowsPrograms(process.env["PATH"] ?? "", existsSync) : ["alongside"];
-  return [installer(extension), bundled(extension), ...onPath].filter((program) => program !== undefined);
+  return [installer(extension), bundled(extension.fsPath), ...onPath].filter((program) => program !== undefined);
 }
 
 function installer(extension: vscode.Uri): string | undefined {
@@ -29,18 +30,4 @@ function installer(extension: vscode.Uri): string | undefined {
   } catch {
     return undefined;
   }
-}
-
-function bundled(extension: vscode.Uri): string | undefined {
-  const program = join(extension.fsPath, "bin", process.platform === "win32" ? "alongside.exe" : "alongside");
-  if (!existsSync(program)) return undefined;
-  // A package built on Windows has no permission bits.
-  if (process.platform !== "win32" && (statSync(program).mode & 0o100) === 0) {
-    try {
-      chmodSync(program, 0o755);
-    } catch {
-      return undefined;
-    }
-  }
-  return program;
 }

@@ -7,9 +7,9 @@ use std::process::{Command, Stdio};
 
 use super::permissions::settle;
 use super::platform::Platform;
-use super::release::Release;
+use super::release::{Release, json};
 use super::{copy, install_page_packages, output, python, stage, write};
-use crate::{cargo, npm, root, run};
+use crate::{cargo, npm, root, run, toolchain};
 
 /// What is the same on all platforms: completions, manual pages and licenses.
 pub(super) struct Share {
@@ -70,18 +70,22 @@ impl Share {
     }
 }
 
-/// The licenses of all crates and of the page's packages.
+/// The licenses of everything that is compiled into the program.
 fn third_party() -> Result<Vec<u8>, String> {
     install_page_packages()?;
     let metadata = output(cargo(&["metadata", "--format-version", "1", "--locked"]))?;
+    licenses(&metadata, &root().join("web"))
+}
+
+fn licenses(metadata: &[u8], web: &Path) -> Result<Vec<u8>, String> {
     let mut command = python(&["licenses.py"]);
-    command.arg(root().join("web"));
+    command.arg(web).arg(toolchain::sysroot()?);
     let mut child = command
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()
         .map_err(|error| format!("cannot start {command:?}: {error}"))?;
-    let written = child.stdin.take().map(|mut stdin| stdin.write_all(&metadata));
+    let written = child.stdin.take().map(|mut stdin| stdin.write_all(metadata));
     let output = child.wait_with_output();
     match (written, output) {
         (Some(Ok(())), Ok(output)) if output.status.success() => Ok(output.stdout),
@@ -183,17 +187,13 @@ pub(super) fn npm_root(release: &Release, platforms: &[&Platform], out: &Path) -
 }
 
 fn common_manifest(release: &Release, name: &str, description: &str) -> String {
-    let Release {
-        version,
-        license,
-        repository,
-        ..
-    } = release;
+    let version = &release.version;
+    let [license, repository] = [&release.license, &release.repository].map(|text| json(text));
+    let [description, author] = [description, release.author()].map(json);
     format!(
         "  \"name\": \"{name}\",\n  \"version\": \"{version}\",\n  \"description\": \"{description}\",\n  \
-         \"license\": \"{license}\",\n  \"author\": \"{}\",\n  \"homepage\": \"{repository}\",\n  \
-         \"repository\": \"{repository}\"",
-        release.author()
+         \"license\": \"{license}\",\n  \"author\": \"{author}\",\n  \"homepage\": \"{repository}\",\n  \
+         \"repository\": \"{repository}\""
     )
 }
 
@@ -329,4 +329,63 @@ fn size(directory: &Path) -> Result<u64, String> {
         };
     }
     Ok(sum)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::platform::PLATFORMS;
+    use super::*;
+
+    /// Prints the names of a package's files whose type `[Content_Types].xml` does not have. The gallery does not serve those.
+    const UNTYPED: &str = r#"
+import os, sys, zipfile
+from xml.etree import ElementTree
+with zipfile.ZipFile(sys.argv[1]) as package:
+    types = list(ElementTree.fromstring(package.read("[Content_Types].xml")))
+    names = [name for name in package.namelist() if name != "[Content_Types].xml"]
+extensions = {entry.get("Extension") for entry in types}
+parts = {entry.get("PartName") for entry in types}
+print(len(names), *(name for name in names if os.path.splitext(name)[1] not in extensions and "/" + name not in parts))
+"#;
+
+    /// Not only packages: also what is in them, and the libraries that every program has.
+    #[test]
+    fn licenses_of_syntaxes_and_standard_libraries_are_listed() {
+        let web = stage("licenses-test").unwrap();
+        write(&web.join("package-lock.json"), r#"{"packages": {}}"#).unwrap();
+        // Only what a build for this machine has fetched.
+        let mut rustc = Command::new("rustc");
+        rustc.args(["--print", "host-tuple"]);
+        let host = String::from_utf8(output(rustc).unwrap()).unwrap();
+        let mut metadata = cargo(&["metadata", "--format-version", "1", "--locked", "--filter-platform"]);
+        metadata.arg(host.trim());
+        let listed = String::from_utf8(licenses(&output(metadata).unwrap(), &web).unwrap()).unwrap();
+        for part in [
+            "syntaxes/02_Extra/Kotlin/LICENSE in two-face",
+            "Rust's standard library, by the Rust Project Developers: MIT OR Apache-2.0",
+            "musl, the C library in the program for Linux: MIT",
+            "Rich Felker",
+        ] {
+            assert!(listed.contains(part), "{part}");
+        }
+    }
+
+    #[test]
+    fn every_file_in_an_extension_has_a_type() {
+        let directory = stage("types-test").unwrap();
+        for name in ["LICENSE-APACHE", THIRD_PARTY, "program"] {
+            write(&directory.join(name), "").unwrap();
+        }
+        let (share, program) = (Share::in_directory(directory.clone()), directory.join("program"));
+        let package = directory.join("alongside.vsix");
+        let names = PLATFORMS.iter().flat_map(|platform| platform.vscode);
+        for name in names.map(Some).chain([None]) {
+            extension(&share, &package, name.map(|name| (program.as_path(), *name))).unwrap();
+            let mut python = Command::new("python3");
+            python.args(["-c", UNTYPED]).arg(&package);
+            let printed = String::from_utf8(output(python).unwrap()).unwrap();
+            let count = if name.is_some() { "12" } else { "11" };
+            assert_eq!(printed.trim(), count, "{name:?}");
+        }
+    }
 }

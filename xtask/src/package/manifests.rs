@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::platform::{PLATFORMS, Platform};
-use super::release::Release;
+use super::release::{Release, json, ruby};
 use super::{formats, output, python, write as write_file};
 
 const SUMS: &str = "SHA256SUMS";
@@ -47,7 +47,15 @@ fn write_for_managers(release: &Release, there: &[&Platform], out: &Path) -> Res
     for platform in there.iter().filter(|platform| !platform.is_windows()) {
         archives.push((*platform, hash(platform)?));
     }
-    let formula = release.fill("homebrew/alongside.rb", &[("ARCHIVES", &blocks(release, &archives))])?;
+    let licenses = release
+        .license
+        .split(" OR ")
+        .map(|license| format!("\"{}\"", ruby(license)));
+    let licenses = licenses.collect::<Vec<_>>().join(", ");
+    let formula = release.fill(
+        "homebrew/alongside.rb",
+        &[("ARCHIVES", &blocks(release, &archives)), ("LICENSES", &licenses)],
+    )?;
     write_file(&out.join("homebrew/alongside.rb"), formula)?;
     if let Some(platform) = there.iter().find(|platform| platform.is_windows()) {
         windows(release, platform, &hash(platform)?, out)?;
@@ -58,13 +66,15 @@ fn write_for_managers(release: &Release, there: &[&Platform], out: &Path) -> Res
 }
 
 fn windows(release: &Release, platform: &Platform, sha256: &str, out: &Path) -> Result<(), String> {
-    let (url, directory) = (release.url(platform), release.name(platform));
+    let (url, directory) = (json(&release.url(platform)), release.name(platform));
+    let licenses = json(&release.license.replace(" OR ", "|"));
     let facts = |sha256| {
         [
             ("URL", url.as_str()),
             ("SHA256", sha256),
             ("DIRECTORY", &directory),
             ("TARGET", platform.triple),
+            ("LICENSES", &licenses),
         ]
     };
     let manifest = release.fill("scoop/alongside.json", &facts(sha256))?;
@@ -92,7 +102,7 @@ fn blocks(release: &Release, archives: &[(&Platform, String)]) -> String {
         text.push_str(&format!("  {system} do\n"));
         for (platform, sha256) in of_system {
             let architecture = if platform.is_arm() { "on_arm" } else { "on_intel" };
-            let url = release.url(platform);
+            let url = ruby(&release.url(platform));
             text.push_str(&format!(
                 "    {architecture} do\n      url \"{url}\"\n      sha256 \"{sha256}\"\n    end\n"
             ));
@@ -139,6 +149,9 @@ fn sums(paths: &[PathBuf]) -> Result<Vec<Sum>, String> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+    use std::process::Command;
+
     use super::super::stage;
     use super::formats::Share;
     use super::*;
@@ -156,12 +169,48 @@ mod tests {
         bytes.windows(text.len()).any(|part| part == text.as_bytes())
     }
 
+    /// What no format may take for something else than text.
+    const HOSTILE: &str = r#"a: "b" \ #{c}"#;
+
+    /// Prints every field and its value, each on a line of its own.
+    const SCOOP: &str = r#"
+import json, sys
+def show(path, value):
+    if isinstance(value, dict):
+        for name in value:
+            show([*path, name], value[name])
+    else:
+        print(".".join(path), value, sep="\n")
+show([], json.load(open(sys.argv[1])))
+"#;
+
+    /// The same for the part of YAML in the manifests: a string in quotes is one of JSON's, and any other has only harmless characters.
+    const WINGET: &str = r#"
+import json, re, sys
+for line in open(sys.argv[1]):
+    field = re.fullmatch(r'(?:- |  )?(\w+): (?:(".*")|([\w./\\-]+))\n', line)
+    if field:
+        name, quoted, plain = field.groups()
+        print(name, json.loads(quoted) if quoted else plain, sep="\n")
+    elif not re.fullmatch(r'# yaml-language-server: \S+\n|\w+:\n', line):
+        sys.exit(f"cannot read {line!r}")
+"#;
+
+    fn parse(script: &str, manifest: &Path) -> BTreeMap<String, String> {
+        let mut python = Command::new("python3");
+        python.args(["-c", script]).arg(manifest);
+        let printed = String::from_utf8(output(python).unwrap()).unwrap();
+        let mut lines = printed.lines().map(str::to_owned);
+        std::iter::from_fn(|| Some((lines.next()?, lines.next()?))).collect()
+    }
+
     /// Each with an archive as it is published, but with a text in place of the program.
     #[test]
     fn manifests_match_the_archives() {
         let mut release = Release::read().unwrap();
         // Of its own, so that nothing real is overwritten.
         release.version = "99.1.2".to_owned();
+        release.description = HOSTILE.to_owned();
         let out = target_directory().unwrap().join("manifests-test");
         cache::remove(&out).unwrap();
         let share = stage("share-manifests-test").unwrap();
@@ -178,6 +227,10 @@ mod tests {
         let read = |name: &str| fs::read_to_string(out.join(name)).unwrap();
         let hash = |platform: &Platform| sums(&[release.archive(&out, platform)]).unwrap().remove(0).sha256;
         let formula = read("homebrew/alongside.rb");
+        assert!(
+            formula.contains(r#"  desc "a: \"b\" \\ \#{c}""#) && formula.contains(r#"any_of: ["MIT", "Apache-2.0"]"#),
+            "{formula}"
+        );
         for platform in PLATFORMS.iter().filter(|platform| !platform.is_windows()) {
             let system = if platform.is_mac() { "on_macos" } else { "on_linux" };
             let of_system = between(&formula, &format!("  {system} do\n"), "\n  end\n");
@@ -190,32 +243,35 @@ mod tests {
 
         let windows = PLATFORMS.iter().find(|platform| platform.is_windows()).unwrap();
         let archive = fs::read(release.archive(&out, windows)).unwrap();
-        let scoop = read("scoop/alongside.json");
-        let value = |name: &str| between(&scoop, &format!("\"{name}\": \""), "\"");
-        assert_eq!(
-            (value("url"), value("hash")),
-            (release.url(windows).as_str(), hash(windows).as_str())
-        );
+        let scoop = parse(SCOOP, &out.join("scoop/alongside.json"));
+        let value = |name: &str| scoop[name].as_str();
+        assert_eq!(value("version"), release.version);
+        assert_eq!(value("description"), HOSTILE);
+        assert_eq!(value("license"), "MIT|Apache-2.0");
+        assert_eq!(value("architecture.64bit.url"), release.url(windows));
+        assert_eq!(value("architecture.64bit.hash"), hash(windows));
         // A ZIP file has the names as they are.
+        let directory = value("architecture.64bit.extract_dir");
         assert!(
-            contains(&archive, &format!("{}/{}", value("extract_dir"), value("bin"))),
-            "{scoop}"
+            contains(&archive, &format!("{directory}/{}", value("bin"))),
+            "{scoop:?}"
         );
-        let updated = between(&scoop, "\"autoupdate\"", "\n}").replace("$version", &release.version);
-        assert_eq!(between(&updated, "\"url\": \"", "\""), release.url(windows));
-        assert_eq!(between(&updated, "\"extract_dir\": \"", "\""), value("extract_dir"));
+        let updated =
+            |name: &str| scoop[&format!("autoupdate.architecture.64bit.{name}")].replace("$version", &release.version);
+        assert_eq!(updated("url"), release.url(windows));
+        assert_eq!(updated("extract_dir"), directory);
 
-        let winget = read("winget/Alongside.Alongside.installer.yaml");
-        let value = |name: &str| between(&winget, &format!("{name}: "), "\n");
-        assert_eq!(value("InstallerUrl"), release.url(windows));
-        assert_eq!(value("InstallerSha256"), hash(windows).to_uppercase());
-        assert!(
-            contains(&archive, &value("RelativeFilePath").replace('\\', "/")),
-            "{winget}"
-        );
+        let winget = |name: &str| parse(WINGET, &out.join(format!("winget/Alongside.Alongside{name}.yaml")));
+        let installer = winget(".installer");
+        assert_eq!(installer["InstallerUrl"], release.url(windows));
+        assert_eq!(installer["InstallerSha256"], hash(windows).to_uppercase());
+        let program = installer["RelativeFilePath"].replace('\\', "/");
+        assert!(contains(&archive, &program), "{installer:?}");
+        assert_eq!(winget(".locale.en-US")["ShortDescription"], HOSTILE);
         for name in ["", ".installer", ".locale.en-US"] {
-            let manifest = read(&format!("winget/Alongside.Alongside{name}.yaml"));
-            assert!(manifest.contains("PackageVersion: 99.1.2\n"), "{manifest}");
+            let manifest = winget(name);
+            let fields = ["PackageVersion", "ManifestVersion"].map(|field| manifest[field].as_str());
+            assert_eq!(fields, ["99.1.2", "1.12.0"], "{name}");
         }
         cache::remove(&out).unwrap();
     }

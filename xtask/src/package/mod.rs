@@ -5,6 +5,9 @@
 
 mod formats;
 mod manifests;
+#[cfg(unix)]
+#[cfg(test)]
+mod npm_command;
 mod permissions;
 mod platform;
 mod release;

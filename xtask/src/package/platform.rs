@@ -59,10 +59,10 @@ pub(super) const PLATFORMS: [Platform; 5] = [
         npm: Npm {
             name: "win32-x64",
             os: "win32",
-            // Windows on ARM runs it too.
+            // Windows on ARM runs it too, in emulation.
             cpu: &["x64", "arm64"],
         },
-        wheel: "win_amd64",
+        wheel: "win_amd64.win_arm64",
         debian: None,
         vscode: &["win32-x64"],
     },

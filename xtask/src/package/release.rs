@@ -7,6 +7,9 @@ use super::formats::extension_name;
 use super::platform::Platform;
 use crate::root;
 
+/// The host of the addresses in Cargo.toml until there are real ones.
+const PLACEHOLDER: &str = "example.com";
+
 pub(super) struct Release {
     pub(super) version: String,
     pub(super) description: String,
@@ -28,6 +31,9 @@ impl Release {
         ] {
             release.check_manifest(manifest, &read(manifest)?)?;
         }
+        for lock in ["Cargo.lock", "fuzz/Cargo.lock"] {
+            release.check_lock(lock, &read(lock)?)?;
+        }
         release.check_text(
             "README.md",
             &read("README.md")?,
@@ -36,6 +42,9 @@ impl Release {
         let header = format!("\n;; Version: {}\n", release.version);
         let plugin = "editors/emacs/alongside.el";
         release.check_text(plugin, &read(plugin)?, &header)?;
+        for (name, line) in release.copies() {
+            release.check_copy(name, &read(name)?, &line)?;
+        }
         Ok(release)
     }
 
@@ -72,6 +81,24 @@ impl Release {
         }
     }
 
+    /// Compares the versions of our crates, except for the fuzz targets: their workspace has a version of its own.
+    fn check_lock(&self, name: &str, lock: &str) -> Result<(), String> {
+        let packages = lock.split("[[package]]\n").skip(1);
+        let mut versions = packages.filter_map(|package| {
+            let mut strings = package.lines().map(|line| line.split('"').nth(1).unwrap_or_default());
+            let (name, version) = (strings.next()?, strings.next()?);
+            let is_ours = name == "alongside" || name.starts_with("alongside-");
+            (is_ours && name != "alongside-fuzz").then_some(version)
+        });
+        if versions.all(|version| version == self.version) {
+            return Ok(());
+        }
+        let manifest = name.replace(".lock", ".toml");
+        Err(format!(
+            "{name} has another version than Cargo.toml; run `cargo update --workspace --manifest-path {manifest}`"
+        ))
+    }
+
     fn check_text(&self, name: &str, text: &str, expected: &str) -> Result<(), String> {
         if text.contains(expected) {
             Ok(())
@@ -80,14 +107,48 @@ impl Release {
         }
     }
 
+    /// Files that are not made from a template but have what is in Cargo.toml, each with how it has that.
+    fn copies(&self) -> [(&'static str, String); 8] {
+        let Self {
+            license, repository, ..
+        } = self;
+        let plugin = "editors/emacs/alongside.el";
+        [
+            (plugin, format!("\n;; Author: {}\n", self.author())),
+            (plugin, format!("\n;; URL: {repository}\n")),
+            (plugin, format!("\n;; SPDX-License-Identifier: {license}\n")),
+            ("editors/emacs/README.md", format!("\"{repository}.git\"")),
+            ("editors/neovim/README.md", format!("'{repository}.git'")),
+            ("editors/vim/README.md", format!("'{repository}.git'")),
+            ("editors/vscode/package.json", format!("\"license\": \"{license}\"")),
+            ("editors/vscode/package.json", format!("\"url\": \"{repository}\"")),
+        ]
+    }
+
+    fn check_copy(&self, name: &str, text: &str, line: &str) -> Result<(), String> {
+        // A file may have several copies, of which only some were changed.
+        let is_left = !self.has_placeholders() && text.contains(PLACEHOLDER);
+        if text.contains(line) && !is_left {
+            return Ok(());
+        }
+        let line = line.trim();
+        Err(format!(
+            "{name} has another author, license or repository than Cargo.toml; it needs `{line}`"
+        ))
+    }
+
     fn other_version(&self, name: &str) -> String {
         format!("{name} has another version than Cargo.toml; set it to {}", self.version)
     }
 
-    /// Fails if GitHub runs this for a tag of another version: everything would be published below an address that no manifest has.
+    /// Fails if GitHub runs this for a tag of another version, or with placeholders: everything would be published below an address that no
+    /// manifest has.
     pub(super) fn check_tag(&self, kind: Option<&str>, name: Option<&str>) -> Result<(), String> {
         let expected = format!("v{}", self.version);
         match (kind, name) {
+            (Some("tag"), Some(name)) if name == expected && self.has_placeholders() => Err(format!(
+                "cannot release {name}: `repository` or `authors` in Cargo.toml is a placeholder with {PLACEHOLDER}; see docs/RELEASING.md"
+            )),
             (Some("tag"), Some(name)) if name == expected => Ok(()),
             (Some("tag"), name) => Err(format!(
                 "the tag {} is not {expected}, the version in Cargo.toml; set the version, or tag the commit {expected}",
@@ -109,7 +170,7 @@ impl Release {
     pub(super) fn has_placeholders(&self) -> bool {
         [&self.repository, &self.author]
             .iter()
-            .any(|text| text.contains("example.com"))
+            .any(|text| text.contains(PLACEHOLDER))
     }
 
     /// The directory in an archive, and its name without the end.
@@ -156,14 +217,21 @@ impl Release {
         )
     }
 
-    /// A text of `packaging/` with `@NAME@` filled in.
+    /// A text of `packaging/` with `@NAME@` filled in: with what is in Cargo.toml, escaped for the template's format, and with more, as it is.
     pub(super) fn fill(&self, template: &str, more: &[(&str, &str)]) -> Result<String, String> {
         let text = read(&format!("packaging/{template}"))?;
-        self.fill_text(&text, more)
+        let escape: fn(&str) -> String = match template.rsplit('.').next() {
+            // A string in YAML's double quotes may be one of JSON's.
+            Some("json" | "yaml") => json,
+            Some("rb") => ruby,
+            // The value has a line, or the rest of one, to itself.
+            _ => str::to_owned,
+        };
+        self.fill_text(&text, more, escape)
             .map_err(|reason| format!("packaging/{template}: {reason}"))
     }
 
-    fn fill_text(&self, text: &str, more: &[(&str, &str)]) -> Result<String, String> {
+    fn fill_text(&self, text: &str, more: &[(&str, &str)], escape: fn(&str) -> String) -> Result<String, String> {
         let shared = [
             ("VERSION", self.version.as_str()),
             ("DESCRIPTION", &self.description),
@@ -171,7 +239,9 @@ impl Release {
             ("REPOSITORY", &self.repository),
             ("MAINTAINER", self.maintainer()),
             ("AUTHOR", self.author()),
-        ];
+        ]
+        .map(|(name, value)| (name, escape(value)));
+        let shared = shared.each_ref().map(|(name, value)| (*name, value.as_str()));
         let mut parts = text.split('@');
         let mut filled = parts.next().unwrap_or_default().to_owned();
         while let Some(part) = parts.next() {
@@ -193,6 +263,16 @@ impl Release {
     }
 }
 
+/// The inside of a string in JSON.
+pub(super) fn json(text: &str) -> String {
+    text.replace('\\', "\\\\").replace('"', "\\\"")
+}
+
+/// The inside of a Ruby string in double quotes.
+pub(super) fn ruby(text: &str) -> String {
+    json(text).replace('#', "\\#")
+}
+
 fn read(path: &str) -> Result<String, String> {
     let path = root().join(path);
     fs::read_to_string(&path).map_err(|error| format!("cannot read {}: {error}", path.display()))
@@ -206,14 +286,19 @@ fn value(manifest: &str, section: &str, key: &str) -> Result<String, String> {
         .take_while(|line| !line.starts_with('['))
         .find(|line| line.split('=').next().is_some_and(|name| name.trim() == key));
     let value = line.and_then(|line| line.split('"').nth(1));
-    value
-        .map(str::to_owned)
-        .ok_or_else(|| format!("Cargo.toml has no `{key}` in {section}"))
+    match value {
+        // Not even a quotation mark is read.
+        Some(value) if value.contains('\\') => Err(format!(
+            "cannot read `{key}` in {section} of Cargo.toml: it has a backslash"
+        )),
+        Some(value) => Ok(value.to_owned()),
+        None => Err(format!("Cargo.toml has no `{key}` in {section}")),
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::platform::PLATFORMS;
+    use super::super::platform::{self, PLATFORMS};
     use super::*;
 
     const WORKSPACE: &str = "[workspace]\nversion = \"9\"\n[workspace.package]\nversion = \"1.2.3\"\nlicense = \"MIT\"\n\
@@ -231,6 +316,8 @@ mod tests {
             ("1.2.3", "A", "A <a@b.c>")
         );
         assert!(Release::parse("", "").is_err());
+        let escaped = Release::parse(WORKSPACE, "[package]\ndescription = \"a \\\"b\\\"\"\n");
+        assert!(escaped.is_err_and(|reason| reason.contains("backslash")));
         assert!(!release.has_placeholders());
     }
 
@@ -251,6 +338,14 @@ mod tests {
         assert!(release.check_manifest("x", "{\"version\": \"1.2.4\"}").is_err());
         let dependency = "{\"version\": \"1.2.2\", \"packages\": {\"a\": {\"version\": \"1.2.3\"}}}";
         assert!(release.check_manifest("x", dependency).is_err());
+        let lock = |version: &str| {
+            let other = "[[package]]\nname = \"serde\"\nversion = \"1.0.0\"\n";
+            let fuzz = "[[package]]\nname = \"alongside-fuzz\"\nversion = \"0.0.1\"\n";
+            let own = format!("[[package]]\nname = \"alongside-core\"\nversion = \"{version}\"\n");
+            release.check_lock("fuzz/Cargo.lock", &[other, fuzz, &own].concat())
+        };
+        assert_eq!(lock("1.2.3"), Ok(()));
+        assert!(lock("1.2.2").unwrap_err().contains("--manifest-path fuzz/Cargo.toml`"));
         let name = release.deb("amd64");
         assert!(
             release
@@ -277,6 +372,29 @@ mod tests {
         assert_eq!(release.check_tag(None, None), Ok(()));
     }
 
+    #[test]
+    fn tag_with_placeholders_is_refused() {
+        for placeholder in ["https://r", "a@b.c"] {
+            let workspace = WORKSPACE.replace(placeholder, "https://example.com/r");
+            let release = Release::parse(&workspace, "[package]\ndescription = \"D\"\n").unwrap();
+            let reason = release.check_tag(Some("tag"), Some("v1.2.3")).unwrap_err();
+            assert!(reason.contains("placeholder"), "{reason}");
+            assert_eq!(release.check_tag(Some("branch"), Some("main")), Ok(()));
+        }
+    }
+
+    #[test]
+    fn copies_of_another_repository_are_refused() {
+        let release = release();
+        for (name, line) in release.copies() {
+            assert_eq!(release.check_copy(name, &format!("a{line}b"), &line), Ok(()));
+            let reason = release.check_copy(name, "https://other", &line).unwrap_err();
+            assert!(reason.contains(name), "{reason}");
+        }
+        let half = "'https://r.git' or 'https://example.com/r.git'";
+        assert!(release.check_copy("x", half, "'https://r.git'").is_err());
+    }
+
     /// So that `cargo test` finds it before a release does.
     #[test]
     fn every_manifest_has_the_version_of_the_workspace() {
@@ -286,27 +404,54 @@ mod tests {
     #[test]
     fn templates_are_filled_and_unknown_names_are_errors() {
         let release = release();
-        let filled = release.fill_text("a@VERSION@b @X_1@ me@host @ @", &[("X_1", "y")]);
+        let filled = release.fill_text("a@VERSION@b @X_1@ me@host @ @", &[("X_1", "y")], json);
         assert_eq!(filled.unwrap(), "a1.2.3b y me@host @ @");
-        assert!(release.fill_text("@UNKNOWN@", &[]).is_err());
+        assert!(release.fill_text("@UNKNOWN@", &[], json).is_err());
     }
 
-    /// cargo-binstall downloads what is written here.
+    /// It has no package of its own, but emulates what the one for x64 has.
     #[test]
-    fn binstall_knows_every_archive() {
+    fn npm_and_pip_install_the_program_on_windows_on_arm() {
+        let windows = platform::find("x86_64-pc-windows-gnu").unwrap();
+        assert!(windows.npm.cpu.contains(&"arm64"));
+        assert!(windows.wheel.split('.').any(|tag| tag == "win_arm64"));
+    }
+
+    /// cargo-binstall downloads what is written here, and takes the program out of it. Compilers for Linux and Windows have other names
+    /// than ours for systems that run our programs.
+    #[test]
+    fn binstall_finds_the_program_in_every_archive() {
         let manifest = read("crates/alongside/Cargo.toml").unwrap();
         let release = Release::read().unwrap();
-        for platform in &PLATFORMS {
-            let url = release.url(platform).replace(&release.repository, "{ repo }");
-            let url = url.replace(&release.version, "{ version }");
-            let general = url.replace(platform.triple, "{ target }");
-            assert!(
-                [url, general]
-                    .iter()
-                    .any(|url| manifest.contains(&format!("\"{url}\""))),
-                "{}",
-                platform.triple
-            );
+        let own = PLATFORMS.iter().map(|platform| (platform.triple, platform));
+        let others = [
+            ("x86_64-unknown-linux-gnu", "x86_64-unknown-linux-musl"),
+            ("aarch64-unknown-linux-gnu", "aarch64-unknown-linux-musl"),
+            ("x86_64-pc-windows-msvc", "x86_64-pc-windows-gnu"),
+        ];
+        let others = others.map(|(target, triple)| (target, platform::find(triple).unwrap()));
+        for (target, platform) in own.chain(others) {
+            let section = format!("[package.metadata.binstall.overrides.{target}]");
+            let field = |key| {
+                let field =
+                    value(&manifest, &section, key).or_else(|_| value(&manifest, "[package.metadata.binstall]", key));
+                [
+                    ("repo", release.repository.as_str()),
+                    ("version", &release.version),
+                    ("target", target),
+                    ("bin", "alongside"),
+                    ("binary-ext", if platform.is_windows() { ".exe" } else { "" }),
+                ]
+                .iter()
+                .fold(field.unwrap(), |text, (name, value)| {
+                    text.replace(&format!("{{ {name} }}"), value)
+                })
+            };
+            assert_eq!(field("pkg-url"), release.url(platform), "{target}");
+            let program = format!("{}/{}", release.name(platform), platform.program);
+            assert_eq!(field("bin-dir"), program, "{target}");
+            let format = if platform.is_windows() { "zip" } else { "tgz" };
+            assert_eq!(field("pkg-fmt"), format, "{target}");
         }
     }
 }

@@ -36,7 +36,13 @@ mod tests {
     ];
 
     /// Runners that GitHub supports at the time of writing.
-    const RUNNERS: [&str; 3] = ["ubuntu-24.04", "macos-15", "windows-2022"];
+    const RUNNERS: [&str; 5] = [
+        "ubuntu-24.04",
+        "ubuntu-24.04-arm",
+        "macos-15",
+        "macos-15-intel",
+        "windows-2022",
+    ];
 
     /// The words after `cargo xtask`, as far as they are on the same line.
     fn tasks(text: &str) -> impl Iterator<Item = Vec<&str>> {
@@ -94,8 +100,15 @@ mod tests {
     #[test]
     fn actions_and_runners_are_supported() {
         let text = fs::read_to_string(root().join(WORKFLOW)).unwrap();
-        let runners: Vec<&str> = values(&text, "runs-on").collect();
+        let mut runners: Vec<&str> = values(&text, "runs-on").collect();
         assert_eq!(runners.len(), text.matches("steps:").count(), "one for each job");
+        runners.retain(|runner| *runner != "${{ matrix.runner }}");
+        runners.extend(
+            text.split("{ runner: ")
+                .skip(1)
+                .filter_map(|rest| rest.split(',').next()),
+        );
+        assert_eq!(runners.len(), 7, "{runners:?}");
         for runner in runners {
             assert!(
                 RUNNERS.contains(&runner),
@@ -127,9 +140,19 @@ mod tests {
 
     /// Nothing else runs the program there before it is published.
     #[test]
-    fn companion_is_started_and_stopped_on_a_mac_and_on_windows() {
+    fn companion_is_started_and_stopped_on_every_system_and_processor() {
         let text = fs::read_to_string(root().join(WORKFLOW)).unwrap();
-        for name in ["macos", "windows"] {
+        let others = job(&text, "other-processors");
+        for target in ["x86_64-apple-darwin", "aarch64-unknown-linux-musl"] {
+            assert!(others.contains(&format!("target: {target} }}")), "{target}");
+        }
+        for needs in ["linux-and-windows", "macos", "windows", "other-processors"] {
+            assert!(
+                values(job(&text, "release"), "needs").any(|needed| needed.contains(needs)),
+                "{needs}"
+            );
+        }
+        for name in ["macos", "windows", "other-processors"] {
             let job = job(&text, name);
             let commands = ["alongside serve --json > ", "alongside stop\n", "wait \"$companion\""];
             let places: Vec<usize> = commands.iter().map(|command| job.find(command).unwrap()).collect();
@@ -187,6 +210,25 @@ mod tests {
         }
     }
 
+    /// The workflow's own command, with a changelog of two versions.
+    #[cfg(unix)]
+    #[test]
+    fn notes_of_a_release_are_those_of_its_version() {
+        use super::super::{output, stage, write};
+
+        let text = fs::read_to_string(root().join(WORKFLOW)).unwrap();
+        let release = job(&text, "release");
+        let command = release.lines().find(|line| line.contains("CHANGELOG.md")).unwrap();
+        let (command, file) = command.split_once(" > ").unwrap();
+        assert!(release.contains(&format!("--notes-file {file}")), "{release}");
+        let directory = stage("notes-test").unwrap();
+        let changelog = "# Changelog\n\n## 1.2.0, 2026-02-03\n\n- new\n\n## 1.1.0, 2026-01-02\n\n- old\n";
+        write(&directory.join("CHANGELOG.md"), changelog).unwrap();
+        let mut shell = Command::new("sh");
+        shell.args(["-c", command]).current_dir(directory);
+        assert_eq!(String::from_utf8(output(shell).unwrap()).unwrap().trim(), "- new");
+    }
+
     /// npm takes `owner/name.tgz` for a repository on GitHub, and only some other spellings for a file.
     #[test]
     fn npm_installs_packages_from_files() {
@@ -206,8 +248,9 @@ mod tests {
     #[test]
     fn targets_in_workflow_are_those_of_the_packages() {
         let text = fs::read_to_string(root().join(WORKFLOW)).unwrap();
+        let mac = job(&text, "macos");
         for platform in PLATFORMS.iter().filter(|platform| platform.is_mac()) {
-            assert_eq!(text.matches(platform.triple).count(), 2, "{}", platform.triple);
+            assert_eq!(mac.matches(platform.triple).count(), 2, "{}", platform.triple);
         }
     }
 }
