@@ -53,11 +53,17 @@ impl Run {
         mut measure: impl FnMut(Subject) -> Result<()>,
     ) -> Result<()> {
         for round in 0..rounds {
-            for turn in order(subjects.len(), round) {
-                measure(subjects[turn])?;
+            for subject in self.order(subjects, round) {
+                measure(subject)?;
             }
         }
         Ok(())
+    }
+
+    /// The turns of one round.
+    pub fn order(&self, subjects: &[Subject], round: usize) -> Vec<Subject> {
+        let turns = order(subjects.len(), round).into_iter();
+        turns.map(|turn| subjects[turn]).collect()
     }
 }
 

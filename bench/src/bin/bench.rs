@@ -3,6 +3,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
+use std::time::Instant;
 
 use alongside_bench::processes::load_average;
 use alongside_bench::results::{PARTIAL_PATH, Results, machine};
@@ -133,8 +134,10 @@ fn measure(run: &Run, mut done: impl FnMut(Vec<Row>) -> Result<()>) -> Result<()
         {
             continue;
         }
-        eprintln!("bench: {}", scenario.name());
+        eprint!("bench: {} …", scenario.name());
+        let start = Instant::now();
         let rows = scenario.run(run);
+        eprintln!(" {} s", start.elapsed().as_secs());
         done(rows.with_context(|| format!("cannot measure {}", scenario.name()))?)?;
         measured += 1;
     }

@@ -3,6 +3,7 @@
 mod alone;
 mod burst;
 mod context;
+mod first_calls;
 mod memory;
 mod open_diff;
 mod start;
@@ -15,6 +16,7 @@ pub fn all() -> Vec<Box<dyn Scenario>> {
         Box::new(start::Start),
         Box::new(memory::IdleMemory),
         Box::new(burst::Burst),
+        Box::new(first_calls::FirstCalls),
         Box::new(open_diff::OpenDiff),
         Box::new(context::ContextChange),
         Box::new(syscalls::SystemCalls),

@@ -50,8 +50,7 @@ pub(super) struct Calls {
 }
 
 impl Stage {
-    pub(super) fn set_up(run: &Run, subject: Subject) -> Result<Self> {
-        let server = run.start(subject)?;
+    pub(super) fn set_up(run: &Run, server: Server) -> Result<Self> {
         let session = Session::open(run, &server)?;
         let connection = Connection::open(server.port)?;
         Ok(Self {
@@ -119,7 +118,7 @@ impl Scenario for OpenDiff {
     fn run(&mut self, run: &Run) -> Result<Vec<Row>> {
         let stages: Result<Vec<Stage>> = Subject::ALL
             .iter()
-            .map(|subject| Stage::set_up(run, *subject))
+            .map(|subject| Stage::set_up(run, run.start(*subject)?))
             .collect();
         let mut stages = stages?;
         let (turns, pairs) = WARM_UP;

@@ -36,7 +36,7 @@ impl Scenario for SystemCalls {
         let mut calls = row("system calls of openDiff with closeDiff, 1 KiB");
         let mut changes = row("system calls of a context change, 1 session");
         run.in_turns(run.rounds(ROUNDS), &SUBJECTS, |subject| {
-            let mut stage = open_diff::Stage::set_up(run, subject)?;
+            let mut stage = open_diff::Stage::set_up(run, run.start(subject)?)?;
             let prepared = stage.prepare(1024);
             stage.check(&prepared)?;
             let trace = Trace::attach(stage.server.process.id(), &stage.server.sandbox.path("strace"))?;
