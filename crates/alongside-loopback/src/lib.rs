@@ -18,7 +18,7 @@ mod stream;
 mod upgrade;
 
 pub use guard::{Guard, GuardError, OriginPolicy, Policy, TokenHeader, single_value};
-pub use http::{HttpLimits, serve_http};
+pub use http::{Answer, HttpLimits, serve_http};
 pub use listener::{Closing, Listener, Server};
 pub use seats::{ConnectionLimits, Seat, TooManyConnections};
 pub use stream::Stream;

@@ -182,7 +182,7 @@ pub struct Server {
 
 /// Lets connections know that the port is closing.
 #[derive(Clone, Debug)]
-pub struct Closing(watch::Receiver<bool>);
+pub struct Closing(pub(crate) watch::Receiver<bool>);
 
 impl Closing {
     /// Waits until the port is closing.

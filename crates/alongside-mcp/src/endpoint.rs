@@ -4,20 +4,19 @@ use std::sync::Arc;
 
 use alongside_core::SessionKey;
 use alongside_core::dialect::{ClientInfo, Transport};
-use alongside_loopback::{Closing, Guard, GuardError, Seat, TokenHeader, websocket_upgrade};
+use alongside_loopback::{Answer, Closing, Guard, GuardError, Seat, TokenHeader, websocket_upgrade};
 use alongside_wire::rpc::{
     self, INVALID_REQUEST, InvalidMessage, METHOD_NOT_FOUND, Message, PARSE_ERROR, Payload, RpcError,
 };
 use bytes::Bytes;
-use http_body_util::{Either, Full};
+use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper::header::{
-    ACCEPT, ALLOW, CACHE_CONTROL, CONNECTION, CONTENT_TYPE, HeaderName, HeaderValue, SEC_WEBSOCKET_PROTOCOL, UPGRADE,
-    WWW_AUTHENTICATE,
+    ACCEPT, ALLOW, CONNECTION, CONTENT_TYPE, HeaderName, HeaderValue, SEC_WEBSOCKET_PROTOCOL, UPGRADE, WWW_AUTHENTICATE,
 };
 use hyper::http::request::Parts;
 use hyper::upgrade::OnUpgrade;
-use hyper::{HeaderMap, Method, Request, Response, StatusCode};
+use hyper::{HeaderMap, Method, Request, Response, StatusCode, Version};
 use parking_lot::Mutex;
 use serde_json::json;
 
@@ -38,9 +37,7 @@ const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 const SOCKET_TOKEN: TokenHeader = TokenHeader::Own("x-claude-code-ide-authorization");
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
-pub(crate) type ResponseBody = Either<Full<Bytes>, EventStream>;
-
-type Reply = Response<ResponseBody>;
+type Reply = Response<Full<Bytes>>;
 
 /// Responds to requests; shared by all connections.
 pub(crate) struct Endpoint<C> {
@@ -62,11 +59,11 @@ impl<C: Companion> Endpoint<C> {
         seat: &Seat,
         request: Request<Incoming>,
         upgrade: &Mutex<Option<OnUpgrade>>,
-    ) -> Reply {
+    ) -> Answer<Full<Bytes>, EventStream> {
         let is_port = self.transport == Transport::Http;
         if is_port && request.uri().path() == "/" && request.headers().contains_key(UPGRADE) {
             let reply = self.open_socket(seat, request, upgrade);
-            return reply.unwrap_or_else(|failure| *failure);
+            return Answer::Response(reply.unwrap_or_else(|failure| *failure));
         }
         let (head, body) = request.into_parts();
         let token_header = if is_port {
@@ -75,14 +72,14 @@ impl<C: Companion> Endpoint<C> {
             TokenHeader::Nonce
         };
         let admitted = self.guard.admit(seat, &head.headers, &head.uri, token_header);
-        let reply = match admitted {
+        let answer = match admitted {
             Err(error) => Err(refused(error)),
             Ok(()) if head.uri.path() != "/mcp" => {
                 Err(failure(StatusCode::NOT_FOUND, "Not found; the MCP endpoint is /mcp."))
             }
             Ok(()) => self.route(&head, body).await,
         };
-        reply.unwrap_or_else(|failure| *failure)
+        answer.unwrap_or_else(|failure| Answer::Response(*failure))
     }
 
     fn open_socket(
@@ -108,12 +105,12 @@ impl<C: Companion> Endpoint<C> {
         Ok(reply)
     }
 
-    async fn route(&self, head: &Parts, body: Incoming) -> Result<Reply, Box<Reply>> {
+    async fn route(&self, head: &Parts, body: Incoming) -> Result<Answer<Full<Bytes>, EventStream>, Box<Reply>> {
         self.registry.ready().await;
         match head.method {
-            Method::POST => self.post(head, body).await,
-            Method::GET => self.get(head),
-            Method::DELETE => self.delete(head),
+            Method::POST => self.post(head, body).await.map(Answer::Response),
+            Method::GET => self.get(head).map(Answer::Takeover),
+            Method::DELETE => self.delete(head).map(Answer::Response),
             _ => Err(with_header(
                 failure(StatusCode::METHOD_NOT_ALLOWED, "Use POST, GET or DELETE."),
                 ALLOW,
@@ -217,20 +214,16 @@ impl<C: Companion> Endpoint<C> {
         Ok(*with_header(Box::new(reply), SESSION_ID, id))
     }
 
-    fn get(&self, head: &Parts) -> Result<Reply, Box<Reply>> {
+    fn get(&self, head: &Parts) -> Result<EventStream, Box<Reply>> {
         check_accept(&head.headers, "text/event-stream", false)?;
+        if head.version != Version::HTTP_11 {
+            let status = StatusCode::HTTP_VERSION_NOT_SUPPORTED;
+            return Err(failure(status, "An event stream needs HTTP/1.1."));
+        }
         let session = self.session(head)?;
         let last_event_id = head.headers.get(LAST_EVENT_ID).and_then(|value| value.to_str().ok());
-        let stream = EventStream::open(self.registry.clone(), session, last_event_id, &self.timing)
-            .ok_or_else(|| failure(StatusCode::NOT_FOUND, "The session has just ended."))?;
-        let mut reply = Response::new(Either::Right(stream));
-        reply
-            .headers_mut()
-            .insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
-        reply
-            .headers_mut()
-            .insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
-        Ok(reply)
+        EventStream::open(self.registry.clone(), session, last_event_id, &self.timing)
+            .ok_or_else(|| failure(StatusCode::NOT_FOUND, "The session has just ended."))
     }
 
     fn delete(&self, head: &Parts) -> Result<Reply, Box<Reply>> {
@@ -358,13 +351,13 @@ fn unreadable(error: &BodyError) -> Box<Reply> {
 }
 
 fn empty(status: StatusCode) -> Reply {
-    let mut reply = Response::new(Either::Left(Full::default()));
+    let mut reply = Response::new(Full::default());
     *reply.status_mut() = status;
     reply
 }
 
 fn json_reply(status: StatusCode, body: String) -> Reply {
-    let mut reply = Response::new(Either::Left(Full::new(Bytes::from(body))));
+    let mut reply = Response::new(Full::new(Bytes::from(body)));
     *reply.status_mut() = status;
     reply.headers_mut().insert(CONTENT_TYPE, JSON);
     reply

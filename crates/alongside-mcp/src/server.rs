@@ -181,18 +181,23 @@ impl Server {
     }
 }
 
-/// Serves HTTP until the connection ends or becomes a WebSocket, then the WebSocket.
+/// Serves HTTP until the connection ends or becomes an event stream or a WebSocket, then that.
 async fn serve<C: Companion>(stream: Stream, seat: Seat, endpoint: Arc<Endpoint<C>>) {
     let limits = HttpLimits {
         header_bytes: endpoint.limits.header_bytes,
         header_timeout: endpoint.timing.header_read,
     };
     let upgrade = Mutex::new(None);
-    // Both are boxed because they are large, and most connections are event streams, which need neither.
-    serve_http(stream, limits, &endpoint.closing, |request| {
+    // All are boxed because they are large, and most connections are event streams, which need none of them.
+    let http = serve_http(stream, limits, &endpoint.closing, |request| {
         Box::pin(endpoint.respond(&seat, request, &upgrade))
-    })
-    .await;
+    });
+    if let Some((stream, events)) = Box::pin(http).await {
+        if let Err(error) = events.send(stream).await {
+            tracing::debug!(%error, "lost an event stream");
+        }
+        return;
+    }
     if let Some(upgrade) = upgrade.into_inner() {
         Box::pin(socket::run(upgrade, &endpoint)).await;
     }

@@ -87,6 +87,60 @@ async fn context_reaches_every_session() {
     }
 }
 
+/// The connection is no longer the HTTP library's when a stream begins.
+#[tokio::test]
+async fn stream_begins_after_a_response_that_is_still_being_read() {
+    let setup = Setup::start().await;
+    let session = start_session(setup.port()).await;
+    // More than the system's buffers hold.
+    let text = "x".repeat(20_000_000);
+    setup.companion.final_texts.lock().insert("/a".to_owned(), text.clone());
+    let close = request(
+        "tools/call",
+        &json!({"name": "closeDiff", "arguments": {"filePath": "/a"}}),
+    );
+    let close = Call::post(setup.port(), close).header("mcp-session-id", &session);
+    let mut connection = close.open(setup.port()).await;
+    let get = Call::get(setup.port(), &session);
+    connection.write_all(&get.bytes()).await.unwrap();
+    let closed = soon(read_response(&mut connection)).await;
+    assert!(closed.body.contains(&text));
+    let stream = soon(read_response(&mut connection)).await;
+    assert_eq!(stream.header("content-type"), Some("text/event-stream"));
+    soon(read_until(&mut connection, "ide/contextUpdate")).await;
+}
+
+#[tokio::test]
+async fn connection_of_a_stream_is_closed_after_it_and_answers_nothing_else() {
+    let mut setup = Setup::start().await;
+    let session = start_session(setup.port()).await;
+    let mut connection = Call::get(setup.port(), &session).open(setup.port()).await;
+    let head = soon(read_response(&mut connection)).await;
+    assert_eq!(head.header("connection"), Some("close"));
+    soon(read_until(&mut connection, "ide/contextUpdate")).await;
+    let ping = Call::post(setup.port(), request("ping", &json!({}))).header("mcp-session-id", &session);
+    connection.write_all(&ping.bytes()).await.unwrap();
+    setup.server.agents().publish_context(&context("/new"));
+    soon(read_until(&mut connection, "/new")).await;
+    setup.call_eventually(|call| matches!(call, Received::Opened(_))).await;
+    assert!(setup.has_no_more_calls(), "the stream must still be open");
+    soon(setup.server.shutdown()).await;
+    let mut rest = String::new();
+    soon(connection.read_to_string(&mut rest)).await.unwrap();
+    assert!(rest.ends_with("0\r\n\r\n") && !rest.contains("HTTP/1.1"), "{rest:?}");
+}
+
+#[tokio::test]
+async fn stream_needs_chunks() {
+    let setup = Setup::start().await;
+    let session = start_session(setup.port()).await;
+    let call = String::from_utf8(Call::get(setup.port(), &session).bytes()).unwrap();
+    let mut connection = TcpStream::connect(("127.0.0.1", setup.port())).await.unwrap();
+    let call = call.replace("HTTP/1.1", "HTTP/1.0");
+    connection.write_all(call.as_bytes()).await.unwrap();
+    assert_eq!(soon(read_response(&mut connection)).await.status, 505);
+}
+
 #[tokio::test]
 async fn idle_stream_carries_comments() {
     let setup = Setup::with(|config| config.timing.keep_alive = Duration::from_millis(30)).await;

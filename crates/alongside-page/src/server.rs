@@ -9,7 +9,8 @@ use std::time::Duration;
 
 use alongside_core::Secret;
 use alongside_loopback::{
-    ConnectionLimits, Guard, HttpLimits, Listener, OriginPolicy, Policy, Seat, Stream, random_secret, serve_http,
+    Answer, ConnectionLimits, Guard, HttpLimits, Listener, OriginPolicy, Policy, Seat, Stream, random_secret,
+    serve_http,
 };
 use parking_lot::Mutex;
 
@@ -182,7 +183,9 @@ async fn serve(stream: Stream, seat: Seat, endpoint: Arc<Endpoint>, converse: Ar
     };
     let upgrade = Mutex::new(None);
     serve_http(stream, limits, &endpoint.closing, |request| {
-        ready(endpoint.respond(request, &mut upgrade.lock()))
+        ready(Answer::<_, ()>::Response(
+            endpoint.respond(request, &mut upgrade.lock()),
+        ))
     })
     .await;
     if let Some(upgrade) = upgrade.into_inner() {
