@@ -9,7 +9,7 @@ mod replace;
 mod tree;
 
 pub use program::{is_executable, is_installed, on_path, program};
-pub use replace::{persist, replace};
+pub use replace::{persist, replace, unless_held};
 pub use tree::ProcessTree;
 
 /// A platform, as far as agents and editors distinguish them.
