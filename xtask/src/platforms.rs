@@ -47,6 +47,8 @@ const LINKS: [(&str, Target); 2] = [
 /// The code that no other system compiles. One macOS stands for both.
 const LINTS: [(&str, Target); 2] = [("lint for Windows", WINDOWS), ("lint for macOS", MAC_ARM)];
 
+const XDG_DIRECTORIES: [&str; 4] = ["XDG_STATE_HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_RUNTIME_DIR"];
+
 /// Everything.
 pub(crate) fn all(plan: &mut Plan) {
     // Before the long builds.
@@ -166,6 +168,10 @@ fn run_static(toolchain: &Toolchain) -> Result<(), String> {
     let in_root = || {
         let mut command = Command::new("chroot");
         command.arg(&root).arg("/alongside").env("HOME", "/");
+        // What the program would look for its directories in.
+        for name in ["TMPDIR", "TMP", "TEMP"].into_iter().chain(XDG_DIRECTORIES) {
+            command.env_remove(name);
+        }
         command
     };
     let mut version = in_root();
@@ -263,7 +269,7 @@ pub(crate) fn run_on_arm(program: &Path, library: Option<&Path>) -> Result<(), S
         }
         command.arg(program);
         command.env("HOME", &home).env("TMPDIR", &home).current_dir(&home);
-        for name in ["XDG_STATE_HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_RUNTIME_DIR"] {
+        for name in XDG_DIRECTORIES {
             command.env_remove(name);
         }
         command
