@@ -131,7 +131,8 @@ impl Announcer {
         self.announcement.workspace = self.companion.workspace();
         self.announcement.aliases = self.companion.folder_aliases();
         self.announcement.directories = self.companion.entered_directories();
-        self.record.set_workspace(&self.announcement.workspace);
+        let Announcement { workspace, aliases, .. } = &self.announcement;
+        self.record.set_workspace(workspace, aliases);
         self.rewrite();
     }
 
