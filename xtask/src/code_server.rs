@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::io;
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -104,8 +103,15 @@ fn size(directory: &Path) -> io::Result<u64> {
         sum += if metadata.is_dir() {
             size(&entry.path())?
         } else {
-            metadata.blocks() * 512
+            size_on_disk(&metadata)
         };
     }
     Ok(sum)
+}
+
+fn size_on_disk(metadata: &fs::Metadata) -> u64 {
+    #[cfg(unix)]
+    return std::os::unix::fs::MetadataExt::blocks(metadata) * 512;
+    #[cfg(not(unix))]
+    return metadata.len();
 }

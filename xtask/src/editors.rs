@@ -5,7 +5,7 @@
 //! system's packages, and runs with that root's libraries; nothing is installed into the system.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -107,7 +107,7 @@ impl Editor {
             return Ok(());
         }
         fs::write(&launcher, script)
-            .and_then(|()| fs::set_permissions(&launcher, fs::Permissions::from_mode(0o755)))
+            .and_then(|()| make_executable(&launcher))
             .map_err(|error| format!("cannot write {}: {error}", launcher.display()))?;
         if self.is_new_enough(&launcher) {
             Ok(())
@@ -210,6 +210,20 @@ fn trixie(directory: &Path) -> Result<PathBuf, String> {
     run(command)?;
     fs::rename(&unfinished, &root).map_err(|error| format!("cannot create {}: {error}", root.display()))?;
     Ok(root)
+}
+
+#[cfg(unix)]
+fn make_executable(path: &Path) -> io::Result<()> {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    fs::set_permissions(path, fs::Permissions::from_mode(0o755))
+}
+
+/// These editors run on Linux only.
+#[cfg(not(unix))]
+fn make_executable(path: &Path) -> io::Result<()> {
+    let path = path.display();
+    Err(io::Error::other(format!("{path} is a script for Unix")))
 }
 
 #[cfg(test)]

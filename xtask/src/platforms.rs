@@ -44,6 +44,11 @@ const LINKS: [(&str, Target); 2] = [
     ("link for macOS on Intel", MAC_INTEL),
 ];
 
+/// The code that no other system compiles. One macOS stands for both.
+const LINTS: [(&str, Target); 2] = [("lint for Windows", WINDOWS), ("lint for macOS", MAC_ARM)];
+
+const XDG_DIRECTORIES: [&str; 4] = ["XDG_STATE_HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_RUNTIME_DIR"];
+
 /// Everything.
 pub(crate) fn all(plan: &mut Plan) {
     // Before the long builds.
@@ -55,6 +60,9 @@ pub(crate) fn all(plan: &mut Plan) {
     plan.step("toolchain", || toolchain::prepare().map(drop));
     for (name, target) in CHECKS {
         plan.step(name, move || check(&toolchain::prepare()?, &target));
+    }
+    for (name, target) in LINTS {
+        plan.step(name, move || lint(&toolchain::prepare()?, &target));
     }
     runs(plan);
     for (name, target) in LINKS {
@@ -104,7 +112,12 @@ fn check(toolchain: &Toolchain, target: &Target) -> Result<(), String> {
     ))
 }
 
-/// The same without the tests.
+/// Runs Clippy on the crates and their tests, with warnings as errors.
+fn lint(toolchain: &Toolchain, target: &Target) -> Result<(), String> {
+    run(with_denied_warnings(toolchain.clippy(target)?, &["--all-targets"]))
+}
+
+/// Compiles the program alone.
 fn check_program(toolchain: &Toolchain, target: &Target) -> Result<(), String> {
     check_tasks(toolchain, target)?;
     run(with_denied_warnings(
@@ -113,9 +126,10 @@ fn check_program(toolchain: &Toolchain, target: &Target) -> Result<(), String> {
     ))
 }
 
-/// A Mac makes its own packages.
+/// A Mac makes its own packages, and who develops on Windows has the tasks that need nothing else.
 fn check_tasks(toolchain: &Toolchain, target: &Target) -> Result<(), String> {
-    if !target.triple.contains("apple") {
+    let is_linux = target.triple.contains("linux");
+    if is_linux {
         return Ok(());
     }
     run(with_denied_warnings(
@@ -153,11 +167,11 @@ fn run_static(toolchain: &Toolchain) -> Result<(), String> {
     fs::copy(program, root.join("alongside")).map_err(failed)?;
     let in_root = || {
         let mut command = Command::new("chroot");
-        command
-            .arg(&root)
-            .arg("/alongside")
-            .env("HOME", "/")
-            .env_remove("TMPDIR");
+        command.arg(&root).arg("/alongside").env("HOME", "/");
+        // What the program would look for its directories in.
+        for name in ["TMPDIR", "TMP", "TEMP"].into_iter().chain(XDG_DIRECTORIES) {
+            command.env_remove(name);
+        }
         command
     };
     let mut version = in_root();
@@ -255,7 +269,7 @@ pub(crate) fn run_on_arm(program: &Path, library: Option<&Path>) -> Result<(), S
         }
         command.arg(program);
         command.env("HOME", &home).env("TMPDIR", &home).current_dir(&home);
-        for name in ["XDG_STATE_HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_RUNTIME_DIR"] {
+        for name in XDG_DIRECTORIES {
             command.env_remove(name);
         }
         command

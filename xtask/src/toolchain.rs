@@ -137,6 +137,21 @@ impl Toolchain {
         command
     }
 
+    /// Clippy on the crates of the workspace, in the repository root. `cargo clippy` would be the first one on the PATH, often that of
+    /// the toolchain without sources.
+    pub(crate) fn clippy(&self, target: &Target) -> Result<Command, String> {
+        let driver = self.rust.join("bin/clippy-driver");
+        if !driver.is_file() {
+            return Err(format!(
+                "{} is missing; run `rustup component add clippy`",
+                driver.display()
+            ));
+        }
+        let mut command = self.cargo("check", target);
+        command.env("RUSTC_WORKSPACE_WRAPPER", driver);
+        Ok(command)
+    }
+
     /// Where `cargo build` leaves the program.
     pub(crate) fn program(&self, target: &Target, profile: &str) -> PathBuf {
         let name = if target.linker == Linker::Mingw {

@@ -82,7 +82,13 @@ impl Announcer {
             let Some(announcer) = updated else { return };
             self = announcer;
         }
-        self.blocking(|announcer| announcer.record.remove()).await;
+        let remove = |announcer: &mut Self| {
+            announcer.record.remove();
+            if let Err(error) = announcer.files.remove() {
+                tracing::warn!("{error}");
+            }
+        };
+        self.blocking(remove).await;
     }
 
     /// Writes missing files again. They are looked at again after watching, because a removal before the new watch would go
@@ -125,7 +131,8 @@ impl Announcer {
         self.announcement.workspace = self.companion.workspace();
         self.announcement.aliases = self.companion.folder_aliases();
         self.announcement.directories = self.companion.entered_directories();
-        self.record.set_workspace(&self.announcement.workspace);
+        let Announcement { workspace, aliases, .. } = &self.announcement;
+        self.record.set_workspace(workspace, aliases);
         self.rewrite();
     }
 

@@ -32,6 +32,9 @@ pub struct CompanionRecord {
     /// The front ends' token.
     front_token: Secret,
     pub workspace: Vec<PathBuf>,
+    /// Other paths of the folders.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    aliases: Vec<PathBuf>,
     name: String,
     pub display_name: String,
     /// The editor's process, or the companion's own.
@@ -64,6 +67,7 @@ impl CompanionRecord {
             front_port,
             front_token: front_token.clone(),
             workspace: announcement.workspace.clone(),
+            aliases: announcement.aliases.clone(),
             name: announcement.name.clone(),
             display_name: announcement.display_name.clone(),
             editor_pid: announcement.pid,
@@ -75,8 +79,9 @@ impl CompanionRecord {
         Ok(record)
     }
 
-    pub fn set_workspace(&mut self, workspace: &[PathBuf]) {
+    pub fn set_workspace(&mut self, workspace: &[PathBuf], aliases: &[PathBuf]) {
         self.workspace = workspace.to_vec();
+        self.aliases = aliases.to_vec();
         self.save_or_log();
     }
 
@@ -126,9 +131,9 @@ impl CompanionRecord {
             display_name: self.display_name.clone(),
             pid: self.editor_pid,
             last_use: self.last_use,
-            // Only the companion itself knows, and no other program writes its files.
-            aliases: Vec::new(),
+            aliases: self.aliases.clone(),
             socket: self.socket(),
+            // Only the companion itself knows, and no other program writes its files.
             directories: Vec::new(),
             sorts_by_pid: false,
             is_first: false,
@@ -262,6 +267,7 @@ impl CompanionRecord {
             front_port: 2,
             front_token: Secret::from_bytes([2; 32]),
             workspace: vec![PathBuf::from(folder)],
+            aliases: Vec::new(),
             name: "neovim".to_owned(),
             display_name: "Neovim".to_owned(),
             editor_pid: pid + 1,
@@ -296,6 +302,16 @@ mod tests {
         record.save().unwrap();
         assert!(all(&places).is_empty());
         assert!(!record.path.exists());
+    }
+
+    #[test]
+    fn command_announces_the_other_paths_of_a_folder_too() {
+        let scratch = tempfile::tempdir().unwrap();
+        let (places, mut record) = saved_record(&scratch);
+        record.set_workspace(&["/a".into()], &["/z/a".into()]);
+        let announcement = all(&places)[0].announcement();
+        assert_eq!(announcement.workspace, [PathBuf::from("/a")]);
+        assert_eq!(announcement.aliases, [PathBuf::from("/z/a")]);
     }
 
     #[test]

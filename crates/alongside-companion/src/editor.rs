@@ -40,22 +40,55 @@ pub async fn ended(pid: u32) {
     let Ok(raw) = i32::try_from(pid) else { return };
     let (notify, notified) = tokio::sync::oneshot::channel();
     let waiting = std::thread::Builder::new().name("editor".to_owned()).spawn(move || {
-        use kqueue::{EventFilter, FilterFlag, Watcher};
+        use std::io::ErrorKind;
 
-        let watch = || -> std::io::Result<()> {
+        use kqueue::{Event, EventData, EventFilter, FilterFlag, Proc, Watcher};
+
+        let watch = || -> std::io::Result<bool> {
             let mut watcher = Watcher::new()?;
             watcher.add_pid(raw, EventFilter::EVFILT_PROC, FilterFlag::NOTE_EXIT)?;
             watcher.watch()?;
-            let _ = watcher.poll_forever(None);
-            Ok(())
+            Ok(has_exited(|| match watcher.poll_forever(None) {
+                Some(Event {
+                    data: EventData::Proc(Proc::Exit(_)),
+                    ..
+                }) => Report::Exit,
+                Some(Event {
+                    data: EventData::Error(error),
+                    ..
+                }) if error.kind() == ErrorKind::Interrupted => Report::Interruption,
+                _ => Report::Other,
+            }))
         };
-        if watch().is_ok() {
+        if watch().is_ok_and(|has_exited| has_exited) {
             let _ = notify.send(());
         }
     });
-    // It fails if the process has ended already, which polling sees at once.
+    // It also fails if the process has ended already, which polling sees at once.
     if waiting.is_err() || notified.await.is_err() {
         poll_until_ended(pid).await;
+    }
+}
+
+/// What the system reports to who waits for the exit of a process.
+#[cfg(any(target_os = "macos", test))]
+enum Report {
+    Exit,
+    /// A signal arrived.
+    Interruption,
+    /// An error, or something that was not asked for.
+    Other,
+}
+
+/// Waits for the exit; false if the wait failed, which says nothing about the process.
+#[cfg(any(target_os = "macos", test))]
+fn has_exited(mut next: impl FnMut() -> Report) -> bool {
+    loop {
+        match next() {
+            Report::Exit => return true,
+            Report::Interruption => {}
+            Report::Other => return false,
+        }
     }
 }
 
@@ -129,6 +162,19 @@ mod tests {
     async fn missing_process_counts_as_ended() {
         ended(0x3fff_fffe).await;
         poll_until_ended(0x3fff_fffe).await;
+    }
+
+    #[test]
+    fn wait_that_is_interrupted_or_fails_is_no_exit() {
+        let waited = |reports: Vec<Report>| {
+            let mut reports = reports.into_iter();
+            let has_exited = has_exited(|| reports.next().unwrap());
+            (has_exited, reports.len())
+        };
+        assert_eq!(waited(vec![Report::Exit]), (true, 0));
+        let interrupted = vec![Report::Interruption, Report::Interruption, Report::Exit];
+        assert_eq!(waited(interrupted), (true, 0));
+        assert_eq!(waited(vec![Report::Other, Report::Exit]), (false, 1), "polling decides");
     }
 
     #[test]

@@ -331,8 +331,8 @@ impl Companion {
         let _ = self.notifications.send(notification.into());
     }
 
-    /// The workspace folders under other paths than their own, as the user or the editor names them.
-    fn folder_aliases(&self) -> Vec<PathBuf> {
+    /// The workspace folders under other paths than their own, as the user or the editor names them. Blocks.
+    pub fn folder_aliases(&self) -> Vec<PathBuf> {
         let workspace = self.workspace();
         let logical = self.logical_folders.lock().clone();
         let is_alias = |folder: &PathBuf| {

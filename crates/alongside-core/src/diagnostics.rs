@@ -4,8 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use alongside_platform::Platform;
-use alongside_platform::path::below;
+use alongside_platform::{Platform, path};
 use serde::{Deserialize, Serialize};
 
 use crate::context::{ContextError, Cursor};
@@ -69,12 +68,15 @@ pub(crate) struct Diagnostics {
     changed: BTreeSet<Arc<str>>,
     /// Paths whose diagnostics agents were sent.
     published: BTreeSet<Arc<str>>,
+    /// Decides which spellings are one file.
+    platform: Platform,
 }
 
 /// A file as one front end sees it.
 #[derive(Debug, PartialEq, Eq)]
 struct Report {
     front_end: FrontEndId,
+    /// The same for all reports of a file.
     path: Arc<str>,
     /// With symlinks resolved.
     real: PathBuf,
@@ -90,7 +92,7 @@ impl Diagnostics {
         file: FileDiagnostics,
         real: Option<PathBuf>,
     ) -> Result<(), ContextError> {
-        if !Path::new(&file.path).is_absolute() {
+        if !path::is_absolute(self.platform, &file.path) {
             return Err(ContextError::NotAbsolute(file.path));
         }
         let positions = file.diagnostics.iter().flat_map(|found| [found.start, found.end]);
@@ -99,28 +101,39 @@ impl Diagnostics {
                 return Err(ContextError::BadPosition { line, character });
             }
         }
-        let is_previous = |report: &Report| report.front_end == front_end && *report.path == *file.path;
+        let path = self.known_path(&file.path);
+        let is_previous = |report: &Report| report.front_end == front_end && report.path == path;
         let previous = self.reports.iter().position(is_previous);
         let previous = previous.map(|index| self.reports.remove(index));
         let latest = real.filter(|_| !file.diagnostics.is_empty()).map(|real| {
             let diagnostics = within_limits(file.diagnostics);
             Report {
                 front_end,
-                path: file.path.into(),
+                path: path.clone(),
                 real,
                 bytes: diagnostics.iter().map(size).sum(),
                 diagnostics,
             }
         });
         if previous != latest {
-            let path = latest.as_ref().or(previous.as_ref()).map(|report| report.path.clone());
-            self.changed.extend(path);
+            self.changed.insert(path);
         }
         if let Some(latest) = latest {
             self.reports.push(latest);
             self.forget_oldest();
         }
         Ok(())
+    }
+
+    /// The path of a file as agents know it, or would. Editors have several spellings for one file on Windows and macOS.
+    fn known_path(&self, path: &str) -> Arc<str> {
+        let path = path::spelled(self.platform, path);
+        let reported = self.reports.iter().rev().map(|report| &report.path);
+        let mut known = reported.chain(&self.published).chain(&self.changed);
+        // Most reports are about a file in the spelling that it had before.
+        let exact = known.clone().find(|known| ***known == *path);
+        let same = exact.or_else(|| known.find(|known| path::is_same(self.platform, known, &path)));
+        same.map_or_else(|| path.into(), Arc::clone)
     }
 
     fn forget_oldest(&mut self) {
@@ -178,8 +191,11 @@ impl Diagnostics {
         workspace: &[PathBuf],
         wanted: Option<&Path>,
     ) -> Vec<FileDiagnostics> {
+        let key = |path: &Path| path::key(self.platform, path);
+        let wanted = wanted.map(key);
         self.select(privacy, workspace, |report| {
-            wanted.is_none_or(|wanted| wanted == Path::new(&*report.path) || wanted == report.real)
+            let is_it = |wanted: &PathBuf| *wanted == key(Path::new(&*report.path)) || *wanted == key(&report.real);
+            wanted.as_ref().is_none_or(is_it)
         })
     }
 
@@ -194,7 +210,7 @@ impl Diagnostics {
             let path = Path::new(&*report.path);
             let is_in_workspace = workspace
                 .iter()
-                .any(|folder| below(Platform::current(), folder, &report.real).is_some());
+                .any(|folder| path::below(self.platform, folder, &report.real).is_some());
             if is_in_workspace && privacy.rule_for(path, &report.real).is_none() {
                 let found = files.entry(&*report.path).or_default();
                 let is_new = report.diagnostics.iter().filter(|one| !found.contains(one));

@@ -122,15 +122,19 @@ impl Announcement {
         }
     }
 
+    /// The folders as one agent reads them, in files and in variables, and those that it could not be given.
+    pub(crate) fn workspace_path(&self, agent: McpAgent, platform: Platform) -> (String, Vec<DiscoveryError>) {
+        // The real path of a network drive is `\\\\server\\share`; Qwen Code on the drive knows it only by its letter.
+        let has_drives = platform == Platform::Windows;
+        let aliases = if has_drives { &*self.aliases } else { &[] };
+        workspace_path(&[&*self.workspace, aliases].concat(), agent, platform)
+    }
+
     /// The content of one rule's discovery file, and the folders it could not include.
     pub(crate) fn contents(&self, environment: &Environment, rule: &FileRule) -> (String, Vec<DiscoveryError>) {
         let (workspace, with_parent, problems) = match rule.document {
             DocumentKind::Mcp { agent, with_parent } => {
-                // The real path of a network drive is `\\\\server\\share`; Qwen Code on the drive knows it only by its letter.
-                let has_drives = environment.platform == Platform::Windows;
-                let aliases = if has_drives { &*self.aliases } else { &[] };
-                let folders = [&*self.workspace, aliases].concat();
-                let (workspace_path, problems) = workspace_path(&folders, agent, environment.platform);
+                let (workspace_path, problems) = self.workspace_path(agent, environment.platform);
                 (Workspace::Mcp { workspace_path }, with_parent, problems)
             }
             DocumentKind::WebSocket => {
@@ -190,7 +194,7 @@ pub(crate) fn unix_milliseconds(moment: SystemTime) -> u64 {
 /// The folders joined into one string, and the folders that do not fit in.
 ///
 /// An empty or relative entry would make Gemini CLI match every directory, so neither is ever written.
-pub(crate) fn workspace_path(roots: &[PathBuf], agent: McpAgent, platform: Platform) -> (String, Vec<DiscoveryError>) {
+fn workspace_path(roots: &[PathBuf], agent: McpAgent, platform: Platform) -> (String, Vec<DiscoveryError>) {
     let delimiter = platform.path_delimiter();
     let (mut segments, mut problems) = segments(roots);
     if segments.iter().any(|segment| segment.contains(delimiter)) {

@@ -165,6 +165,7 @@ fn create_privately(path: &Path) -> io::Result<()> {
 // changed here; `Environment::exposure` warns of that.
 #[cfg(not(unix))]
 impl PrivateDirectory {
+    #[expect(clippy::unnecessary_wraps, reason = "other systems open it here")]
     fn open_base(path: &Path) -> Result<Self, DiscoveryError> {
         Ok(Self { path: path.to_owned() })
     }

@@ -5,7 +5,7 @@
 
 use std::fmt;
 use std::fs::{self, File, Metadata};
-use std::io::Read;
+use std::io::{self, Read};
 use std::path::Path;
 
 use serde_json::Value;
@@ -37,8 +37,13 @@ impl fmt::Debug for Document {
 impl Document {
     /// Reads a file; `None` unless it is a regular file of reasonable size containing JSON.
     pub(crate) fn read(path: &Path) -> Option<Self> {
-        let (_, text) = read_text(path)?;
-        Self::parse(&text)
+        Self::try_read(path).ok()?
+    }
+
+    /// The same, with the reason for which an existing file cannot be read.
+    pub(crate) fn try_read(path: &Path) -> io::Result<Option<Self>> {
+        let text = try_read_text(path)?;
+        Ok(text.and_then(|(_, text)| Self::parse(&text)))
     }
 
     /// Parses text as `JSON.parse` does.
@@ -120,17 +125,28 @@ impl Document {
     }
 }
 
-/// The metadata and text of a regular file. Never blocks on a planted pipe or device.
+/// The metadata and text of a regular file.
 pub(crate) fn read_text(path: &Path) -> Option<(Metadata, String)> {
-    if !fs::metadata(path).ok()?.is_file() {
-        return None;
+    try_read_text(path).ok()?
+}
+
+/// `None` if there is no such file. Never blocks on a planted pipe or device.
+fn try_read_text(path: &Path) -> io::Result<Option<(Metadata, String)>> {
+    let read = || -> io::Result<_> {
+        if !fs::metadata(path)?.is_file() {
+            return Ok(None);
+        }
+        let file = File::open(path)?;
+        let metadata = file.metadata()?;
+        let mut bytes = Vec::new();
+        file.take(MAX_FILE_BYTES).read_to_end(&mut bytes)?;
+        // Node replaces invalid UTF-8 and continues.
+        Ok(Some((metadata, String::from_utf8_lossy(&bytes).into_owned())))
+    };
+    match read() {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        result => result,
     }
-    let file = File::open(path).ok()?;
-    let metadata = file.metadata().ok()?;
-    let mut bytes = Vec::new();
-    file.take(MAX_FILE_BYTES).read_to_end(&mut bytes).ok()?;
-    // Node replaces invalid UTF-8 and continues.
-    Some((metadata, String::from_utf8_lossy(&bytes).into_owned()))
 }
 
 /// JavaScript's `String(value)`, for port values.

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 use alongside_core::Secret;
 use alongside_core::dialect::{AgentKind, DocumentKind, FileName, FileRule};
+use alongside_platform::unless_held;
 
 use crate::directory::PrivateDirectory;
 use crate::document::Document;
@@ -147,18 +148,19 @@ impl Drop for DiscoveryFiles {
     }
 }
 
-/// Removes a file if it still contains our token.
+/// Removes a file if it still contains our token. If it cannot be read, it may.
 fn remove_own(path: &Path, token: &Secret) -> Result<(), DiscoveryError> {
-    let is_ours =
-        Document::read(path).is_some_and(|document| document.token().is_some_and(|found| token.matches(found)));
+    let failed = |source| DiscoveryError::Remove {
+        path: path.to_owned(),
+        source,
+    };
+    let document = unless_held(|| Document::try_read(path)).map_err(failed)?;
+    let is_ours = document.is_some_and(|document| document.token().is_some_and(|found| token.matches(found)));
     if !is_ours {
         return Ok(());
     }
-    match fs::remove_file(path) {
-        Err(source) if source.kind() != io::ErrorKind::NotFound => Err(DiscoveryError::Remove {
-            path: path.to_owned(),
-            source,
-        }),
+    match unless_held(|| fs::remove_file(path)) {
+        Err(source) if source.kind() != io::ErrorKind::NotFound => Err(failed(source)),
         _ => Ok(()),
     }
 }
@@ -257,6 +259,22 @@ mod tests {
         files.remove().unwrap();
         assert!(scene.lock().exists());
         assert_eq!(files.paths().count(), 0);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn file_that_cannot_be_read_is_reported_and_the_others_are_removed() {
+        let scene = Fixture::new();
+        let mut files = DiscoveryFiles::write(&scene.environment(), &announcement(&[Path::new("/a")])).unwrap();
+        // Root may read any file, but not a symlink to itself.
+        fs::remove_file(scene.lock()).unwrap();
+        std::os::unix::fs::symlink(scene.lock(), scene.lock()).unwrap();
+        let error = files.remove().unwrap_err().to_string();
+        assert!(
+            error.contains(&format!("cannot remove {}", scene.lock().display())),
+            "{error}"
+        );
+        assert!(!scene.claude_lock().exists());
     }
 
     #[test]

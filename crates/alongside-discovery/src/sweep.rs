@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, UNIX_EPOCH};
 
 use alongside_core::dialect::FileRule;
+use alongside_platform::unless_held;
 
 use crate::announcement::MARK;
 use crate::document::Document;
@@ -55,7 +56,7 @@ fn sweep_among(
                 Some(_) => is_leftover(environment, processes, name_is_ours, &path),
                 None => is_leftover_temporary(environment, processes, &name, &path),
             };
-            if is_leftover && fs::remove_file(&path).is_ok() {
+            if is_leftover && unless_held(|| fs::remove_file(&path)).is_ok() {
                 removed.push(path);
             }
         }

@@ -6,7 +6,6 @@ use std::path::Path;
 
 use alongside_core::dialect::DIALECTS;
 
-use crate::announcement::workspace_path;
 use crate::{Announcement, Environment};
 
 /// Any one of these variables makes Gemini CLI connect to this machine although it runs in a container.
@@ -53,7 +52,7 @@ pub fn terminal_environment(announcement: &Announcement, environment: &Environme
     for agent in DIALECTS.iter().filter_map(|dialect| dialect.search) {
         let names = agent.variables();
         // Skipped folders were reported when the files were written.
-        let (workspace, _) = workspace_path(&announcement.workspace, agent, environment.platform);
+        let (workspace, _) = announcement.workspace_path(agent, environment.platform);
         let mut set = |name: &str, value: String| variables.push((name.to_owned(), value));
         set(names.port, announcement.port.to_string());
         set(names.workspace, workspace);
@@ -81,6 +80,7 @@ pub fn dials_the_containers_host(environment: &Environment) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Platform;
     use crate::announcement::tests::announcement;
 
     fn variables(environment: &Environment) -> Vec<(String, String)> {
@@ -103,6 +103,27 @@ mod tests {
         ];
         let expected = expected.map(|(name, value)| (name.to_owned(), value.to_owned()));
         assert_eq!(variables(&Environment::new("/home/ada", "/")), expected);
+    }
+
+    /// Both agents split the variable as they split `workspacePath` in a file.
+    #[test]
+    fn variables_have_all_names_of_a_folder_on_windows_only() {
+        let mut announcement = announcement(&[Path::new("/server/share/proj")]);
+        announcement.aliases = vec!["/z/proj".into()];
+        for (platform, folders) in [
+            (Platform::Windows, "/server/share/proj;/z/proj"),
+            (Platform::Unix, "/server/share/proj"),
+        ] {
+            let environment = Environment {
+                platform,
+                ..Environment::new("/home/ada", "/")
+            };
+            let variables = terminal_environment(&announcement, &environment);
+            for name in ["GEMINI_CLI_IDE_WORKSPACE_PATH", "QWEN_CODE_IDE_WORKSPACE_PATH"] {
+                let variable = (name.to_owned(), folders.to_owned());
+                assert!(variables.contains(&variable), "{variables:?}");
+            }
+        }
     }
 
     #[test]

@@ -2,64 +2,46 @@
 
 use std::path::PathBuf;
 
+use alongside_platform::uri::{UriForm, of_path, to_path};
+use alongside_platform::{Platform, path};
+
 /// The URL of an absolute path.
 pub(crate) fn file_url(path: &str) -> String {
-    let mut url = "file://".to_owned();
-    if !path.starts_with('/') {
-        url.push('/');
-    }
-    for byte in path.bytes() {
-        match byte {
-            b'\\' if cfg!(windows) => url.push('/'),
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' | b'/' | b':' => url.push(byte.into()),
-            _ => url.push_str(&format!("%{byte:02X}")),
-        }
-    }
-    url
+    of_path(Platform::current(), UriForm::Agent, path)
 }
 
 /// The path of a URL, or of what is a path already; `None` if it is neither.
 pub(crate) fn path_of(url: &str) -> Option<PathBuf> {
-    let Some(encoded) = url.strip_prefix("file://") else {
-        return Some(PathBuf::from(url)).filter(|path| path.is_absolute());
-    };
-    let mut bytes = Vec::with_capacity(encoded.len());
-    let mut rest = encoded.bytes();
-    while let Some(byte) = rest.next() {
-        if byte != b'%' {
-            bytes.push(byte);
-            continue;
-        }
-        let mut digit = || rest.next().and_then(|digit| char::from(digit).to_digit(16));
-        let (high, low) = (digit()?, digit()?);
-        bytes.push(u8::try_from(16 * high + low).ok()?);
-    }
-    let path = String::from_utf8(bytes).ok()?;
-    // `/C:/a` is `C:/a`.
-    let path = if cfg!(windows) {
-        path.trim_start_matches('/')
+    path_on(Platform::current(), url).map(PathBuf::from)
+}
+
+fn path_on(platform: Platform, url: &str) -> Option<String> {
+    if path::is_absolute(platform, url) {
+        Some(url.to_owned())
     } else {
-        &path
-    };
-    Some(PathBuf::from(path)).filter(|path| path.is_absolute())
+        to_path(platform, UriForm::Agent, url)
+    }
 }
 
 #[cfg(test)]
-#[cfg(unix)]
 mod tests {
-    use std::path::Path;
-
     use super::*;
 
     #[test]
-    fn path_survives_its_url() {
-        for path in ["/w/a.txt", "/w/a b#?%.txt", "/w/ü", "/"] {
-            assert_eq!(path_of(&file_url(path)).as_deref(), Some(Path::new(path)), "{path}");
-            assert_eq!(path_of(path).as_deref(), Some(Path::new(path)));
-        }
-        assert_eq!(file_url("/w/a b.txt"), "file:///w/a%20b.txt");
-        for invalid in ["file:///%", "file:///%zz", "file:///%ff", "a.txt", "", "http://a/b"] {
-            assert_eq!(path_of(invalid), None, "{invalid}");
+    fn agent_names_a_file_by_its_path_or_its_url() {
+        for (platform, named, path) in [
+            (Platform::Unix, "/w/a b.txt", Some("/w/a b.txt")),
+            (Platform::Unix, "file:///w/a%20b.txt", Some("/w/a b.txt")),
+            (Platform::Unix, "a.txt", None),
+            (Platform::Unix, "", None),
+            (Platform::Windows, r"C:\w\a b.txt", Some(r"C:\w\a b.txt")),
+            (Platform::Windows, r"\\server\share\x", Some(r"\\server\share\x")),
+            (Platform::Windows, "file:///C:/w/a%20b.txt", Some(r"C:\w\a b.txt")),
+            (Platform::Windows, "file://server/share/x", Some(r"\\server\share\x")),
+            (Platform::Windows, r"file://C:\w\a.txt", Some(r"C:\w\a.txt")),
+            (Platform::Windows, "C:a.txt", None),
+        ] {
+            assert_eq!(path_on(platform, named).as_deref(), path, "{named}");
         }
     }
 }

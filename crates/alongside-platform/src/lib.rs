@@ -1,4 +1,4 @@
-//! What differs between operating systems: how paths are spelled and compared, how programs are found and ended, how
+//! What differs between operating systems: how paths and URIs are spelled and compared, how programs are found and ended, how
 //! files are replaced.
 //!
 //! The rules take the platform as a value, so that those of every platform can be tested on one machine.
@@ -7,9 +7,10 @@ pub mod path;
 mod program;
 mod replace;
 mod tree;
+pub mod uri;
 
 pub use program::{is_executable, is_installed, on_path, program};
-pub use replace::{persist, replace};
+pub use replace::{persist, replace, unless_held};
 pub use tree::ProcessTree;
 
 /// A platform, as far as agents and editors distinguish them.

@@ -36,6 +36,10 @@ pub(super) enum Content {
 
 impl WorkspaceFile {
     /// `None` if the path is relative, or leads out of the workspace.
+    #[cfg_attr(
+        not(unix),
+        expect(clippy::unnecessary_wraps, reason = "other systems open the workspace here")
+    )]
     pub(super) fn find(workspace: &Path, path: PathBuf) -> io::Result<Option<Self>> {
         let root = alongside_platform::path::real_or_same(workspace);
         let Some(real) = real_path(&path).filter(|real| real.starts_with(&root)) else {

@@ -5,6 +5,7 @@ use alongside_discovery::Announcement;
 #[cfg(unix)]
 use alongside_mcp::client::UnixClient;
 use alongside_mcp::client::{Client, Events, SocketClient};
+use alongside_platform::Platform;
 #[cfg(unix)]
 use anyhow::Context;
 use anyhow::{Result, bail};
@@ -27,6 +28,9 @@ pub(super) enum Wire {
 
 impl Wire {
     pub(super) async fn connect(agent: DemoAgent, companion: &Announcement) -> Result<Self> {
+        if let Some(reason) = refusal(Platform::current(), agent) {
+            bail!("{reason}");
+        }
         let (port, token) = (companion.port, &companion.token);
         let me = client_info(agent);
         #[cfg(unix)]
@@ -154,6 +158,12 @@ impl Wire {
     }
 }
 
+/// Why an agent cannot be simulated. Played by another one's rules, it would prove nothing.
+fn refusal(platform: Platform, agent: DemoAgent) -> Option<&'static str> {
+    (platform == Platform::Windows && agent == DemoAgent::Copilot)
+        .then_some("Copilot CLI's named pipe is not simulated on Windows yet; leave out `--agent copilot`")
+}
+
 fn call(tool: &str, arguments: &Value) -> Value {
     json!({ "name": tool, "arguments": arguments })
 }
@@ -171,5 +181,22 @@ pub(super) fn client_info(agent: DemoAgent) -> ClientInfo {
     ClientInfo {
         name: name.to_owned(),
         version: version.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn agent_on_a_named_pipe_is_not_simulated() {
+        use DemoAgent::{Claude, Copilot, Gemini, Qwen, Simple};
+
+        for platform in [Platform::Unix, Platform::MacOs, Platform::Windows] {
+            for agent in [Simple, Gemini, Qwen, Claude, Copilot] {
+                let is_pipe = platform == Platform::Windows && agent == Copilot;
+                assert_eq!(refusal(platform, agent).is_some(), is_pipe, "{platform:?} {agent:?}");
+            }
+        }
     }
 }

@@ -63,6 +63,61 @@ fn front_ends_are_merged_and_leave_alone() {
 }
 
 #[test]
+fn file_has_one_entry_in_all_its_spellings() {
+    let windows = [
+        r"C:\w\a.txt",
+        r"c:\w\a.txt",
+        "c:/w/a.txt",
+        r"C:\W\A.TXT",
+        r"\\?\C:\w\a.txt",
+    ];
+    let macos = ["/w/a.txt", "/w/A.txt", "/W/a.txt"];
+    for (platform, folder, paths) in [
+        (Platform::Windows, r"C:\w", &windows[..]),
+        (Platform::MacOs, "/w", &macos),
+    ] {
+        let mut all = Diagnostics {
+            platform,
+            ..Diagnostics::default()
+        };
+        let workspace = [PathBuf::from(folder)];
+        let privacy = Privacy::default();
+        for path in paths {
+            let reported = file(path, vec![error(path)]);
+            all.report(NEOVIM, reported, Some(paths[0].into())).unwrap();
+            let expected = [file(paths[0], vec![error(path)])];
+            assert_eq!(all.visible(&privacy, &workspace, None), expected, "{path}");
+            assert_eq!(all.take_changes(&privacy, &workspace), expected, "{path}");
+        }
+        let real = Some(paths[0].into());
+        all.report(EMACS, file(paths[1], vec![error("Emacs")]), real).unwrap();
+        for path in paths {
+            let wanted = all.visible(&privacy, &workspace, Some(Path::new(path)));
+            assert_eq!(wanted.len(), 1, "{path}: {wanted:?}");
+            assert_eq!(wanted[0].diagnostics.len(), 2, "{path}: {wanted:?}");
+        }
+        all.remove(EMACS);
+        all.report(NEOVIM, file(paths[2], vec![]), None).unwrap();
+        let cleared = [file(paths[0], vec![])];
+        assert_eq!(all.take_changes(&privacy, &workspace), cleared);
+    }
+}
+
+#[test]
+fn windows_path_in_the_first_report_has_the_spelling_of_agents() {
+    let mut all = Diagnostics {
+        platform: Platform::Windows,
+        ..Diagnostics::default()
+    };
+    let reported = file("c:/w/a", vec![error("one")]);
+    all.report(NEOVIM, reported, Some(r"C:\w\a".into())).unwrap();
+    let changes = all.take_changes(&Privacy::default(), &[r"C:\w".into()]);
+    assert_eq!(changes, [file(r"C:\w\a", vec![error("one")])]);
+    let relative = all.report(NEOVIM, file(r"w\a", vec![]), None);
+    assert_eq!(relative, Err(ContextError::NotAbsolute(r"w\a".to_owned())));
+}
+
+#[test]
 fn hidden_missing_and_foreign_files_are_not_visible() {
     let mut all = Diagnostics::default();
     report(&mut all, NEOVIM, "/w/.env", vec![error("secret")]);

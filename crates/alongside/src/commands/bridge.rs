@@ -10,7 +10,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use alongside_discovery::{Announcement, Environment, terminal_environment};
+use alongside_discovery::{Announcement, Environment, Platform, terminal_environment};
 use alongside_front::stdio;
 use alongside_protocol::{Backend, FrontEnd, Request, RequestError, Response, SharedNotification, Variables};
 use anyhow::{Context, Result};
@@ -90,8 +90,17 @@ impl Backend for BridgeBackend {
             }
             _ => return self.companion.handle(front_end, request).await,
         }
+        // Nothing else is read from the disk for this, so a hung folder must not be either where it makes no difference.
+        let aliases = if Platform::current() == Platform::Windows {
+            let companion = self.companion.clone();
+            let looking = tokio::task::spawn_blocking(move || companion.folder_aliases());
+            looking.await.unwrap_or_default()
+        } else {
+            Vec::new()
+        };
         let announcement = Announcement {
             workspace: self.companion.workspace(),
+            aliases,
             ..self.announcement.clone()
         };
         let variables = terminal_environment(&announcement, &Environment::current());

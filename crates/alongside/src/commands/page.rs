@@ -1,8 +1,10 @@
 //! `alongside page`: a link to the review page.
 
+use std::ffi::OsStr;
 use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
 
+use alongside_platform::{Platform, program};
 use alongside_protocol::{PageTarget, requests};
 use anyhow::{Context, Result, bail};
 
@@ -29,18 +31,11 @@ pub(crate) async fn link(common: &Common, target: PageTarget, open: bool) -> Res
 /// Opens a file with the system's default browser, without waiting for it. Not a login link: other users can read the
 /// browser's arguments.
 pub(crate) fn open_in_browser(file: &Path) -> Result<()> {
-    let program = if cfg!(target_os = "macos") {
-        "open"
-    } else if cfg!(windows) {
-        "explorer"
-    } else {
-        "xdg-open"
-    };
-    let browser = std::env::var("BROWSER").ok().filter(|browser| !browser.is_empty());
-    let program = browser.as_deref().unwrap_or(program);
-    let mut command = Command::new(program);
+    let set = std::env::var("BROWSER").ok();
+    let [name, argument] = browser(Platform::current(), set.as_deref(), file);
+    let mut command = Command::new(program(name));
     command
-        .arg(file)
+        .arg(argument)
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::null());
@@ -48,8 +43,41 @@ pub(crate) fn open_in_browser(file: &Path) -> Result<()> {
     match command.spawn() {
         Ok(_) => Ok(()),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            bail!("cannot open the page: `{program}` is not installed; {instead}")
+            bail!("cannot open the page: `{}` is not installed; {instead}", name.display())
         }
-        Err(error) => Err(error).with_context(|| format!("cannot start `{program}`; {instead}")),
+        Err(error) => Err(error).with_context(|| format!("cannot start `{}`; {instead}", name.display())),
+    }
+}
+
+/// The program that opens a file in the browser, and its argument.
+fn browser<'a>(platform: Platform, set: Option<&'a str>, file: &'a Path) -> [&'a OsStr; 2] {
+    let default = match platform {
+        Platform::Unix => "xdg-open",
+        Platform::MacOs => "open",
+        // Not `cmd /C start`, which would read the path as a command.
+        Platform::Windows => "explorer",
+    };
+    let name = set.filter(|name| !name.is_empty()).unwrap_or(default);
+    [OsStr::new(name), file.as_os_str()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn page_is_opened_with_the_systems_program_or_the_users() {
+        let file = r"C:\a & b\page.html";
+        for (platform, set, name) in [
+            (Platform::Unix, None, "xdg-open"),
+            (Platform::MacOs, None, "open"),
+            (Platform::Windows, None, "explorer"),
+            (Platform::Windows, Some(""), "explorer"),
+            (Platform::Windows, Some("firefox"), "firefox"),
+            (Platform::MacOs, Some("firefox"), "firefox"),
+        ] {
+            let started = browser(platform, set, Path::new(file));
+            assert_eq!(started, [name, file].map(OsStr::new), "{platform:?} {set:?}");
+        }
     }
 }
