@@ -59,16 +59,20 @@ pub(crate) fn bench(arguments: &[String]) -> Result<(), String> {
     let mut command = Command::new(built.join("bench"));
     command.args(&options.others).env("ALONGSIDE_ROOT", root());
     if options.measures {
-        let program = if let Some(program) = options.program {
-            program
-        } else {
-            run(cargo(&["build", "--release", "--locked", "--package", "alongside"]))?;
-            // Only then is it known which commit the program is of.
-            if let Some(commit) = commit() {
-                command.env("ALONGSIDE_BENCH_COMMIT", commit);
-            }
-            release_binary()?
-        };
+        // Only of a program that is built here is it known which commit it is of.
+        let is_ours = options.program.is_none();
+        let (program, rmcp) = std::thread::scope(|scope| {
+            // Beside ours, which is linked on one core for most of the time.
+            let rmcp = scope.spawn(rmcp);
+            let program = options.program.map_or_else(ours, Ok);
+            let rmcp = rmcp
+                .join()
+                .unwrap_or_else(|_| Err("building the reference panicked".to_owned()));
+            Ok::<_, String>((program?, rmcp?))
+        })?;
+        if is_ours && let Some(commit) = commit() {
+            command.env("ALONGSIDE_BENCH_COMMIT", commit);
+        }
         let node = root().join(REFERENCES).join("node");
         npm::install_in(&node)?;
         // What drives the page.
@@ -76,7 +80,7 @@ pub(crate) fn bench(arguments: &[String]) -> Result<(), String> {
         command.env("ALONGSIDE_BIN", absolute(&program)?);
         command.env("ALONGSIDE_NODE", npm::node_in(&node));
         command.env("ALONGSIDE_BENCH_NODE", node.join("companion.mjs"));
-        command.env("ALONGSIDE_BENCH_RMCP", rmcp()?);
+        command.env("ALONGSIDE_BENCH_RMCP", rmcp);
         command.env("ALONGSIDE_BENCH_FLOOR", built.join("floor"));
     }
     println!(
@@ -119,6 +123,11 @@ fn commit() -> Option<String> {
     } else {
         format!("{commit} with changes")
     })
+}
+
+fn ours() -> Result<PathBuf, String> {
+    run(cargo(&["build", "--release", "--locked", "--package", "alongside"]))?;
+    release_binary()
 }
 
 /// Builds the reference with the official Rust SDK. It has a lock file of its own.
