@@ -4,23 +4,42 @@ use std::io;
 use std::process::{Command, ExitStatus};
 
 /// A running program that can be killed with the processes that it started: many commands are scripts around the program that
-/// does the work.
-pub struct ProcessTree(system::Tree);
+/// does the work. Killed when dropped, unless the program has exited: what it then leaves behind is meant to stay.
+pub struct ProcessTree {
+    tree: system::Tree,
+    has_exited: bool,
+}
 
 impl ProcessTree {
     /// Starts it apart from us: Ctrl-C in our terminal does not reach it.
     pub fn start(command: Command) -> io::Result<Self> {
-        system::Tree::start(command).map(Self)
+        let tree = system::Tree::start(command)?;
+        Ok(Self {
+            tree,
+            has_exited: false,
+        })
     }
 
     /// The exit status of the program itself, if it has exited.
     pub fn try_wait(&mut self) -> io::Result<Option<ExitStatus>> {
-        self.0.try_wait()
+        let status = self.tree.try_wait()?;
+        self.has_exited |= status.is_some();
+        Ok(status)
     }
 
     /// Kills all of it, and waits for the program itself.
     pub fn kill(&mut self) -> io::Result<()> {
-        self.0.kill()
+        self.tree.kill()?;
+        self.has_exited = true;
+        Ok(())
+    }
+}
+
+impl Drop for ProcessTree {
+    fn drop(&mut self) {
+        if !self.has_exited {
+            let _ = self.kill();
+        }
     }
 }
 
@@ -83,35 +102,77 @@ mod system {
     }
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
+#[cfg(unix)]
 mod tests {
+    use std::path::Path;
+    use std::time::Duration;
+
+    use rustix::process::{Pid, Signal, kill_process, test_kill_process};
+
     use super::*;
 
-    #[test]
-    fn killed_program_leaves_nothing_running() {
-        let scratch = tempfile::tempdir().unwrap();
-        let noted = scratch.path().join("pid");
+    /// A script that waits for another program, and that program.
+    fn script(directory: &Path) -> (ProcessTree, Pid) {
+        let noted = directory.join("pid");
         let mut command = Command::new("sh");
         let script = "sleep 600 & echo $! > \"$1.new\"; mv \"$1.new\" \"$1\"; wait";
         command.args(["-c", script, "sh"]).arg(&noted);
-        let mut tree = ProcessTree::start(command).unwrap();
+        let tree = ProcessTree::start(command).unwrap();
         while !noted.exists() {
             std::thread::yield_now();
         }
         let pid = std::fs::read_to_string(&noted).unwrap().trim().parse().unwrap();
-        let pid = rustix::process::Pid::from_raw(pid).unwrap();
-        assert!(tree.try_wait().unwrap().is_none());
-        tree.kill().unwrap();
+        (tree, Pid::from_raw(pid).unwrap())
+    }
+
+    fn ends(pid: Pid) -> bool {
         // It is not our child, so it disappears a moment later; a zombie that nobody reaps has no files.
         let has_files = || std::fs::read_dir(format!("/proc/{pid}/fd")).is_ok_and(|files| files.count() > 0);
-        let is_running =
-            || rustix::process::test_kill_process(pid).is_ok() && (!cfg!(target_os = "linux") || has_files());
+        let is_running = || test_kill_process(pid).is_ok() && (!cfg!(target_os = "linux") || has_files());
         for _ in 0..1000 {
             if !is_running() {
-                return;
+                return true;
             }
-            std::thread::sleep(std::time::Duration::from_millis(10));
+            std::thread::sleep(Duration::from_millis(10));
         }
-        panic!("{pid} is still running");
+        false
+    }
+
+    #[test]
+    fn killed_program_leaves_nothing_running() {
+        let scratch = tempfile::tempdir().unwrap();
+        let (mut tree, pid) = script(scratch.path());
+        assert!(tree.try_wait().unwrap().is_none());
+        tree.kill().unwrap();
+        assert!(ends(pid), "{pid} is still running");
+    }
+
+    #[test]
+    fn dropped_program_leaves_nothing_running() {
+        let scratch = tempfile::tempdir().unwrap();
+        let (tree, pid) = script(scratch.path());
+        drop(tree);
+        assert!(ends(pid), "{pid} is still running");
+    }
+
+    #[test]
+    fn program_that_has_exited_may_leave_others_running() {
+        let scratch = tempfile::tempdir().unwrap();
+        let noted = scratch.path().join("pid");
+        let mut command = Command::new("sh");
+        command
+            .args(["-c", "sleep 600 >/dev/null 2>&1 & echo $! > \"$1\"", "sh"])
+            .arg(&noted);
+        let mut tree = ProcessTree::start(command).unwrap();
+        while tree.try_wait().unwrap().is_none() {
+            std::thread::yield_now();
+        }
+        drop(tree);
+        let pid = std::fs::read_to_string(&noted).unwrap().trim().parse().unwrap();
+        let pid = Pid::from_raw(pid).unwrap();
+        let is_running = test_kill_process(pid).is_ok();
+        let _ = kill_process(pid, Signal::KILL);
+        assert!(is_running, "{pid} was killed");
     }
 }

@@ -17,6 +17,10 @@ use serde_json::{Value, json};
 use crate::command_line::{Common, Install, Uninstall};
 use crate::output::Output;
 use crate::printable::{printable_difference, printable_line};
+use crate::signals::ShutdownSignals;
+
+/// The shell convention for Ctrl-C.
+const INTERRUPTED: i32 = 130;
 
 pub(crate) fn install(common: &Common, install: &Install) -> Result<ExitCode> {
     let owned = OwnedContext::current()?;
@@ -130,13 +134,17 @@ struct OwnedContext {
     environment: Environment,
     plugins: Plugins,
     program: std::path::PathBuf,
+    runner: SystemRunner,
 }
 
 impl OwnedContext {
     fn current() -> Result<Self> {
         let environment = Environment::current();
         let own = std::env::current_exe().context("cannot determine the path of this program")?;
+        let runner = SystemRunner::default();
+        end_with_signals(runner.clone())?;
         Ok(Self {
+            runner,
             program: stable_program(&environment, own),
             environment,
             plugins: Plugins::embedded(),
@@ -148,9 +156,20 @@ impl OwnedContext {
             environment: &self.environment,
             plugins: &self.plugins,
             program: self.program.clone(),
-            runner: &SystemRunner,
+            runner: &self.runner,
         }
     }
+}
+
+/// A signal ends this program as always, but an editor's command first.
+fn end_with_signals(runner: SystemRunner) -> Result<()> {
+    let mut signals = ShutdownSignals::register().context("cannot install signal handlers")?;
+    tokio::spawn(async move {
+        signals.received().await;
+        runner.interrupt();
+        std::process::exit(INTERRUPTED);
+    });
+    Ok(())
 }
 
 /// What a command line names.

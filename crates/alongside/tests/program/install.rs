@@ -6,7 +6,7 @@ use std::process::{Command, Output};
 
 use serde_json::{Value, json};
 
-use crate::sandbox::Sandbox;
+use crate::sandbox::{Sandbox, wait_for};
 
 /// A pretend VS Code: it keeps its extensions in a file and fails when told to.
 const PRETEND_EDITOR: &str = r#"#!/bin/sh
@@ -317,4 +317,29 @@ fn uninstall_all_undoes_every_installation() {
     assert!(again.status.success(), "{again:?}");
     assert_eq!(String::from_utf8(again.stdout).unwrap(), "Nothing is installed.\n");
     assert!(sandbox.failure(&["uninstall"]).contains("required"));
+}
+
+/// As from another terminal: Ctrl-C in this one does not reach the editor's command either.
+#[cfg(unix)]
+#[test]
+fn interrupted_install_ends_the_editors_command() {
+    let sandbox = sandbox_with("code");
+    let script = "#!/bin/sh\nsleep 600 &\necho $! > \"$HOME/pid.new\"\nmv \"$HOME/pid.new\" \"$HOME/pid\"\nwait\n";
+    fs::write(sandbox.path("bin/code"), script).unwrap();
+    let mut install = command(&sandbox, &["install", "vscode"]).spawn().unwrap();
+    let pid = wait_for("the editor's command", || {
+        fs::read_to_string(sandbox.path("home/pid")).ok()
+    });
+    let signal = |name: &str, pid: &str| Command::new("kill").args([name, pid]).status().unwrap().success();
+    assert!(signal("-INT", &install.id().to_string()));
+    assert_eq!(install.wait().unwrap().code(), Some(130));
+    let is_running = || {
+        // Nobody may reap it here; a zombie has no command line.
+        let line = fs::read(format!("/proc/{}/cmdline", pid.trim()));
+        line.map_or_else(
+            |_| !cfg!(target_os = "linux") && signal("-0", pid.trim()),
+            |line| !line.is_empty(),
+        )
+    };
+    wait_for("its end", || (!is_running()).then_some(()));
 }
