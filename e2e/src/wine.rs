@@ -300,3 +300,17 @@ impl Drop for WineProcess {
         self.kill();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn agents_code_ends_with_a_failed_test() {
+        let child = Command::new("sleep").arg("600").spawn().unwrap();
+        let pid = child.id();
+        let answer = PathBuf::new();
+        drop(PendingAnswer { child, answer });
+        assert!(!process::is_alive(pid));
+    }
+}
