@@ -7,7 +7,8 @@ use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError, mpsc};
+use std::thread;
 
 use rustix::process::Signal;
 use serde_json::Value;
@@ -94,20 +95,15 @@ impl Wine {
     /// programs with several threads.
     pub fn alongside(&self, arguments: &[&str]) -> Output {
         let mut command = self.command("cmd");
-        command.args(["/d", "/c", r"C:\alongside.exe"]);
-        command.args(arguments).output().expect("run the program")
+        command.args(["/d", "/c", r"C:\alongside.exe"]).args(arguments);
+        output(command)
     }
 
     /// Starts a companion for `C:\proj`, and waits until it is announced.
     pub fn serve(&self) -> WineProcess {
         let mut command = self.command(r"C:\alongside.exe");
-        command.args(["serve", "--json"]).stdout(Stdio::piped());
-        let mut child = command.spawn().expect("start the program");
-        let mut line = String::new();
-        let mut stdout = BufReader::new(child.stdout.take().expect("it has a stdout"));
-        stdout.read_line(&mut line).expect("it prints a line");
-        let first_line = serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line:?}"));
-        WineProcess { child, first_line }
+        command.args(["serve", "--json"]);
+        WineProcess::start(command)
     }
 
     /// Has an agent's own code look for the companion in Node for Windows, connect, and propose a new text for `C:\proj\a.txt`.
@@ -184,10 +180,63 @@ pub struct PendingAnswer {
 
 impl PendingAnswer {
     pub fn get(mut self) -> Value {
-        let _ = self.child.wait();
+        let ended = eventually(TIMEOUT, || self.child.try_wait().expect("it is our child"));
+        assert!(ended.is_some(), "the agent's code does not end");
         let answer = fs::read(&self.answer).expect("the agent's code answered");
         serde_json::from_slice(&answer).expect("the answer is JSON")
     }
+}
+
+impl Drop for PendingAnswer {
+    fn drop(&mut self) {
+        end(&mut self.child);
+    }
+}
+
+/// Ends a program of a failed test, which would disturb the next one. What was started is the program itself: everything before it
+/// was replaced by it.
+fn end(child: &mut Child) {
+    let _ = child.kill();
+    let _ = child.wait();
+}
+
+/// Runs a program to its end.
+///
+/// # Panics
+///
+/// If it takes too long.
+pub fn output(mut command: Command) -> Output {
+    command.stdout(Stdio::piped());
+    finished(command.spawn().expect("run the program"))
+}
+
+/// Waits until a program ends.
+///
+/// # Panics
+///
+/// If it takes too long.
+pub fn finished(child: Child) -> Output {
+    let pid = child.id();
+    let (send, ended) = mpsc::channel();
+    thread::spawn(move || send.send(child.wait_with_output()));
+    let Ok(output) = ended.recv_timeout(TIMEOUT) else {
+        process::kill(pid);
+        panic!("process {pid} does not end");
+    };
+    output.expect("wait for the program")
+}
+
+/// The first line that a program prints; `None` if it takes too long.
+fn first_line(child: &mut Child) -> Option<String> {
+    let mut stdout = BufReader::new(child.stdout.take()?);
+    let (send, read) = mpsc::channel();
+    // It ends with the program.
+    thread::spawn(move || {
+        let mut line = String::new();
+        let _ = stdout.read_line(&mut line);
+        let _ = send.send(line);
+    });
+    read.recv_timeout(TIMEOUT).ok()
 }
 
 /// The module of an agent that exports its client, as Node for Windows finds it.
@@ -213,14 +262,30 @@ pub fn interrupt(pid: u32) {
 }
 
 impl WineProcess {
+    /// Starts a companion, and waits until it is announced.
+    ///
+    /// # Panics
+    ///
+    /// If it is not.
+    pub fn start(mut command: Command) -> Self {
+        let child = command.stdout(Stdio::piped()).spawn().expect("start the program");
+        // From here on, a failure ends it.
+        let mut started = Self {
+            child,
+            first_line: Value::Null,
+        };
+        let line = first_line(&mut started.child).expect("it prints a line");
+        started.first_line = serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line:?}"));
+        started
+    }
+
     /// As Ctrl-C in its console.
     pub fn interrupt(&self) {
         interrupt(self.child.id());
     }
 
     pub fn kill(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        end(&mut self.child);
     }
 
     /// The exit code.
@@ -233,5 +298,19 @@ impl WineProcess {
 impl Drop for WineProcess {
     fn drop(&mut self) {
         self.kill();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn agents_code_ends_with_a_failed_test() {
+        let child = Command::new("sleep").arg("600").spawn().unwrap();
+        let pid = child.id();
+        let answer = PathBuf::new();
+        drop(PendingAnswer { child, answer });
+        assert!(!process::is_alive(pid));
     }
 }

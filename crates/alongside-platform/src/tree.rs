@@ -58,11 +58,6 @@ mod system {
             command.process_group(0).spawn().map(Self)
         }
 
-        #[cfg(test)]
-        pub(super) fn stdout(&mut self) -> std::process::ChildStdout {
-            self.0.stdout.take().unwrap()
-        }
-
         pub(super) fn try_wait(&mut self) -> io::Result<Option<ExitStatus>> {
             self.0.try_wait()
         }
@@ -107,12 +102,13 @@ mod system {
     }
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
+#[cfg(unix)]
 mod tests {
     use std::path::Path;
     use std::time::Duration;
 
-    use rustix::process::{Pid, test_kill_process};
+    use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 
     use super::*;
 
@@ -162,19 +158,21 @@ mod tests {
 
     #[test]
     fn program_that_has_exited_may_leave_others_running() {
+        let scratch = tempfile::tempdir().unwrap();
+        let noted = scratch.path().join("pid");
         let mut command = Command::new("sh");
-        command.args(["-c", "sleep 600 >/dev/null 2>&1 & echo $!"]);
-        command.stdout(std::process::Stdio::piped());
+        command
+            .args(["-c", "sleep 600 >/dev/null 2>&1 & echo $! > \"$1\"", "sh"])
+            .arg(&noted);
         let mut tree = ProcessTree::start(command).unwrap();
-        let mut pid = String::new();
-        let mut stdout = tree.tree.stdout();
-        io::Read::read_to_string(&mut stdout, &mut pid).unwrap();
         while tree.try_wait().unwrap().is_none() {
             std::thread::yield_now();
         }
         drop(tree);
-        let pid = Pid::from_raw(pid.trim().parse().unwrap()).unwrap();
-        assert!(test_kill_process(pid).is_ok(), "{pid} was killed");
-        let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
+        let pid = std::fs::read_to_string(&noted).unwrap().trim().parse().unwrap();
+        let pid = Pid::from_raw(pid).unwrap();
+        let is_running = test_kill_process(pid).is_ok();
+        let _ = kill_process(pid, Signal::KILL);
+        assert!(is_running, "{pid} was killed");
     }
 }

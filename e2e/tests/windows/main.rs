@@ -6,9 +6,12 @@ mod paths;
 mod processes;
 
 use std::fs;
-use std::io::{BufRead, BufReader, Read, Write};
-use std::process::{ChildStdin, ChildStdout, Stdio};
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, ChildStdin, ChildStdout, Stdio};
+use std::sync::mpsc;
+use std::thread;
 
+use alongside_e2e::wine::WineProcess;
 use alongside_e2e::{Cli, TIMEOUT, Wine, eventually, for_both_agents};
 use serde_json::{Value, json};
 
@@ -24,10 +27,9 @@ fn agents_own_code_connects_and_gets_the_decision(agent: Cli) {
         let reviews: Value = serde_json::from_slice(&listed.stdout).ok()?;
         reviews.to_string().contains("a.txt").then_some(())
     });
-    if listed.is_some() {
-        let accepted = wine.alongside(&["diff", "accept", r"C:\proj\a.txt"]);
-        assert!(accepted.status.success(), "{accepted:?}");
-    }
+    assert!(listed.is_some(), "no review is listed");
+    let accepted = wine.alongside(&["diff", "accept", r"C:\proj\a.txt"]);
+    assert!(accepted.status.success(), "{accepted:?}");
     let answer = asking.get();
     assert_eq!(answer["platform"], "win32");
     assert_eq!(answer["state"]["status"], "connected", "{answer}");
@@ -123,16 +125,10 @@ fn companion_ends_with_its_editor() {
     let mut companion = wine.serve();
     let pid = companion.first_line["pid"].to_string();
     let mut follower = wine.command(r"C:\alongside.exe");
-    follower.args(["serve", "--json", "--pid", &pid]).stdout(Stdio::piped());
-    let mut follower = follower.spawn().expect("start a second companion");
-    let mut line = String::new();
-    let stdout = follower.stdout.take().expect("it has a stdout");
-    BufReader::new(stdout).read_line(&mut line).expect("it is announced");
+    follower.args(["serve", "--json", "--pid", &pid]);
+    let mut follower = WineProcess::start(follower);
     companion.kill();
-    let ended = eventually(TIMEOUT, || follower.try_wait().expect("it is our child"));
-    let _ = follower.kill();
-    let _ = follower.wait();
-    assert_eq!(ended.expect("it ends with its editor").code(), Some(0));
+    assert_eq!(follower.wait(), Some(0), "it ends with its editor");
 }
 
 #[test]
@@ -183,9 +179,10 @@ fn language_server_reads_windows_uris() {
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()
+        .map(LanguageServer)
         .expect("start the language server");
-    let mut input = server.stdin.take().expect("it has a stdin");
-    let mut output = BufReader::new(server.stdout.take().expect("it has a stdout"));
+    let mut input = server.0.stdin.take().expect("it has a stdin");
+    let output = messages(server.0.stdout.take().expect("it has a stdout"));
     let folder = json!([{ "uri": "file:///c%3A/proj", "name": "proj" }]);
     let parameters =
         json!({ "processId": null, "capabilities": {}, "rootUri": "file:///c%3A/proj", "workspaceFolders": folder });
@@ -193,7 +190,7 @@ fn language_server_reads_windows_uris() {
         &mut input,
         &json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": parameters }),
     );
-    response(&mut output, 1);
+    response(&output, 1);
     send(
         &mut input,
         &json!({ "jsonrpc": "2.0", "method": "initialized", "params": {} }),
@@ -211,10 +208,21 @@ fn language_server_reads_windows_uris() {
     });
     assert!(seen.is_some(), "the document is not in the context");
     send(&mut input, &json!({ "jsonrpc": "2.0", "id": 2, "method": "shutdown" }));
-    response(&mut output, 2);
+    response(&output, 2);
     send(&mut input, &json!({ "jsonrpc": "2.0", "method": "exit" }));
-    assert_eq!(server.wait().expect("it is our child").code(), Some(0));
+    let ended = eventually(TIMEOUT, || server.0.try_wait().expect("it is our child"));
+    assert_eq!(ended.expect("it exits").code(), Some(0));
     assert!(wine.discovery_files().is_empty());
+}
+
+/// Killed if the test fails.
+struct LanguageServer(Child);
+
+impl Drop for LanguageServer {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
 }
 
 fn send(input: &mut ChildStdin, message: &Value) {
@@ -223,24 +231,43 @@ fn send(input: &mut ChildStdin, message: &Value) {
     input.flush().expect("send a message");
 }
 
-/// Reads until the response to a request; requests and notifications of the server are skipped.
-fn response(output: &mut BufReader<ChildStdout>, id: u64) -> Value {
+/// Waits for the response to a request; requests and notifications of the server are skipped.
+fn response(output: &mpsc::Receiver<Value>, id: u64) -> Value {
     loop {
-        let mut length = 0;
-        loop {
-            let mut line = String::new();
-            assert_ne!(output.read_line(&mut line).expect("read a header"), 0, "it exited");
-            match line.trim_end().split_once(": ") {
-                Some(("Content-Length", value)) => length = value.parse().expect("a length"),
-                Some(_) => {}
-                None => break,
-            }
-        }
-        let mut body = vec![0; length];
-        output.read_exact(&mut body).expect("read a message");
-        let message: Value = serde_json::from_slice(&body).expect("a message is JSON");
+        let message = output.recv_timeout(TIMEOUT).expect("it responds and does not exit");
         if message["id"] == id && message.get("method").is_none() {
             return message;
         }
     }
+}
+
+/// The messages of a language server, read by a thread that ends with it.
+fn messages(output: ChildStdout) -> mpsc::Receiver<Value> {
+    let (send, received) = mpsc::channel();
+    let mut output = BufReader::new(output);
+    thread::spawn(move || {
+        while let Some(message) = message(&mut output) {
+            let _ = send.send(message);
+        }
+    });
+    received
+}
+
+/// `None` if the server has exited.
+fn message(output: &mut impl BufRead) -> Option<Value> {
+    let mut length = 0;
+    loop {
+        let mut line = String::new();
+        if output.read_line(&mut line).ok()? == 0 {
+            return None;
+        }
+        match line.trim_end().split_once(": ") {
+            Some(("Content-Length", value)) => length = value.parse().ok()?,
+            Some(_) => {}
+            None => break,
+        }
+    }
+    let mut body = vec![0; length];
+    output.read_exact(&mut body).ok()?;
+    serde_json::from_slice(&body).ok()
 }

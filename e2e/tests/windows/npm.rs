@@ -3,7 +3,7 @@
 use std::fs::{self, File};
 use std::process::{Child, Command};
 
-use alongside_e2e::wine::{NODE, interrupt};
+use alongside_e2e::wine::{NODE, finished, interrupt};
 use alongside_e2e::{TIMEOUT, Wine, eventually};
 
 const WRAPPER: &str = r"C:\npm\node_modules\alongside-ide\bin\alongside.js";
@@ -39,7 +39,7 @@ fn run(wine: &Wine, arguments: &[&str]) -> (Option<i32>, String, String) {
     // It passes the exit code on, as for `Wine::alongside`.
     let mut command = wine.command("cmd");
     command.args(["/d", "/c", NODE]);
-    let status = start(wine, command, arguments).wait().expect("wait for it");
+    let status = finished(start(wine, command, arguments)).status;
     let read = |name: &str| fs::read_to_string(wine.drive(name)).expect("read what it printed");
     (status.code(), read("stdout"), read("stderr"))
 }

@@ -3,6 +3,7 @@
 use std::fs;
 use std::process::Stdio;
 
+use alongside_e2e::wine::{finished, output};
 use alongside_e2e::{Cli, TIMEOUT, Wine, eventually, for_both_agents};
 use serde_json::Value;
 
@@ -41,7 +42,7 @@ fn temporary_directory_that_other_users_may_read_is_warned_of() {
     assert!(usual.contains("Searched") && !usual.contains(warning), "{usual}");
     let mut command = wine.command("cmd");
     command.args(["/d", "/c", r"set TEMP=C:\shared& C:\alongside.exe doctor"]);
-    let shared = command.output().expect("run the program");
+    let shared = output(command);
     let shared = String::from_utf8_lossy(&shared.stdout);
     assert!(shared.contains(r"Searched C:\shared\gemini\ide"), "{shared}");
     assert!(shared.contains(warning), "{shared}");
@@ -51,7 +52,7 @@ fn temporary_directory_that_other_users_may_read_is_warned_of() {
     let companion = command.stdout(Stdio::piped()).spawn().expect("start a companion");
     let stopped = eventually(TIMEOUT, || wine.alongside(&["stop"]).status.success().then_some(()));
     assert!(stopped.is_some(), "the companion does not start");
-    let printed = companion.wait_with_output().expect("it stops").stdout;
+    let printed = finished(companion).stdout;
     let printed = String::from_utf8_lossy(&printed);
     assert!(printed.contains(warning), "{printed}");
 }

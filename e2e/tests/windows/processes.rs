@@ -3,7 +3,7 @@
 use std::fs;
 use std::process::{Child, Stdio};
 
-use alongside_e2e::wine::{WineProcess, interrupt};
+use alongside_e2e::wine::{WineProcess, finished, interrupt};
 use alongside_e2e::{TIMEOUT, Wine, eventually};
 
 /// What the agent's script starts. It does not notice that its stdin is closed.
@@ -42,20 +42,20 @@ fn all_ended(wine: &Wine) -> bool {
 #[test]
 fn agent_ends_with_all_its_processes_when_the_companion_stops() {
     let wine = Wine::new();
-    let (mut companion, mut chat) = with_agent(&wine);
+    let (mut companion, chat) = with_agent(&wine);
     companion.interrupt();
     assert_eq!(companion.wait(), Some(0));
     assert!(all_ended(&wine), "the agent is still running");
-    let _ = chat.wait();
+    finished(chat);
 }
 
 #[test]
 fn agent_ends_with_all_its_processes_when_the_companion_is_killed() {
     let wine = Wine::new();
-    let (mut companion, mut chat) = with_agent(&wine);
+    let (mut companion, chat) = with_agent(&wine);
     companion.kill();
     assert!(all_ended(&wine), "the agent is still running");
-    let _ = chat.wait();
+    finished(chat);
 }
 
 /// It does not speak MCP, and doctor gives up on it.
