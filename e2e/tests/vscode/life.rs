@@ -41,9 +41,12 @@ async fn reload_keeps_reviews_with_their_edits() {
         window.show_review();
         window.type_after("2", " edited");
         window.wait_for_states(&["Edited"]);
+        let left = case.companion();
         let start = Instant::now();
         window.ask("reload");
         let took = start.elapsed();
+        // It answers until the next window's companion takes its place.
+        left.wait_until_exited();
         agent.reconnect().await;
         let pending = json!({"text": "1 change", "timeout": 5000});
         if window.try_call("statusWith", &pending).is_ok() {
