@@ -71,7 +71,7 @@ pub async fn ended(pid: u32) {
 }
 
 /// What the system reports to who waits for the exit of a process.
-#[cfg(any(target_os = "macos", test))]
+#[cfg(any(target_os = "macos", all(test, unix)))]
 enum Report {
     Exit,
     /// A signal arrived.
@@ -81,7 +81,7 @@ enum Report {
 }
 
 /// Waits for the exit; false if the wait failed, which says nothing about the process.
-#[cfg(any(target_os = "macos", test))]
+#[cfg(any(target_os = "macos", all(test, unix)))]
 fn has_exited(mut next: impl FnMut() -> Report) -> bool {
     loop {
         match next() {

@@ -6,7 +6,7 @@ use std::process::{Command, Output};
 
 use serde_json::{Value, json};
 
-use crate::sandbox::{Sandbox, wait_for};
+use crate::sandbox::Sandbox;
 
 /// A pretend VS Code: it keeps its extensions in a file and fails when told to.
 const PRETEND_EDITOR: &str = r#"#!/bin/sh
@@ -327,7 +327,7 @@ fn interrupted_install_ends_the_editors_command() {
     let script = "#!/bin/sh\nsleep 600 &\necho $! > \"$HOME/pid.new\"\nmv \"$HOME/pid.new\" \"$HOME/pid\"\nwait\n";
     fs::write(sandbox.path("bin/code"), script).unwrap();
     let mut install = command(&sandbox, &["install", "vscode"]).spawn().unwrap();
-    let pid = wait_for("the editor's command", || {
+    let pid = crate::sandbox::wait_for("the editor's command", || {
         fs::read_to_string(sandbox.path("home/pid")).ok()
     });
     let signal = |name: &str, pid: &str| Command::new("kill").args([name, pid]).status().unwrap().success();
@@ -341,5 +341,5 @@ fn interrupted_install_ends_the_editors_command() {
             |line| !line.is_empty(),
         )
     };
-    wait_for("its end", || (!is_running()).then_some(()));
+    crate::sandbox::wait_for("its end", || (!is_running()).then_some(()));
 }
