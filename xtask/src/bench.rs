@@ -84,7 +84,7 @@ pub(crate) fn bench(arguments: &[String]) -> Result<(), String> {
         command.env("ALONGSIDE_BENCH_FLOOR", built.join("floor"));
     }
     println!(
-        "xtask: built in {} s; measuring takes eight minutes",
+        "xtask: built in {} s; measuring takes six minutes",
         start.elapsed().as_secs()
     );
     let status = command

@@ -16,8 +16,8 @@ use crate::subject::{Server, Subject};
 
 const SUBJECTS: [Subject; 4] = [Subject::Ours, Subject::Node, Subject::Rmcp, Subject::Floor];
 const SESSIONS: [usize; 4] = [1, 10, 64, 256];
-const ROUNDS: usize = 7;
-const CHANGES: usize = 16;
+const ROUNDS: usize = 5;
+const CHANGES: usize = 8;
 /// Changes before the first round with each number of sessions: Node compiles what it runs often.
 const WARM_UP: usize = 64;
 

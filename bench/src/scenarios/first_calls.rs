@@ -11,7 +11,7 @@ use crate::run::Run;
 use crate::scenario::Scenario;
 use crate::subject::{Server, Subject};
 
-const ROUNDS: usize = 9;
+const ROUNDS: usize = 7;
 
 const BYTES: usize = 1024;
 

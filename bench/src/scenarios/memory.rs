@@ -14,7 +14,7 @@ use crate::subject::{Server, Subject};
 
 const SUBJECTS: [Subject; 4] = [Subject::Ours, Subject::Node, Subject::Rmcp, Subject::Floor];
 const SESSIONS: [usize; 5] = [1, 16, 64, 128, 256];
-const ROUNDS: usize = 5;
+const ROUNDS: usize = 4;
 
 /// After the start.
 const IDLE: Duration = Duration::from_millis(2500);

@@ -15,7 +15,7 @@ use crate::scenario::Scenario;
 use crate::subject::Subject;
 
 const SIZES: [usize; 4] = [10, 30, 100, 300];
-const ROUNDS: usize = 5;
+const ROUNDS: usize = 3;
 const CHANGES: u32 = 30;
 
 pub(super) struct OpenFiles;
