@@ -39,6 +39,8 @@ pub(crate) struct LspFrontEnd<B> {
     sender: RpcSender,
     pub(crate) documents: Documents,
     pub(crate) reviews: BTreeMap<ReviewId, ReviewTexts>,
+    /// The revision of each review that the user was told of.
+    pub(crate) announced: BTreeMap<ReviewId, u32>,
     pub(crate) draft_files: BTreeMap<ReviewId, DraftFile>,
     /// The review whose diff was opened for the user.
     pub(crate) shown: Option<ReviewId>,
@@ -86,6 +88,7 @@ impl<B: Backend> LspFrontEnd<B> {
             sender,
             documents: Documents::default(),
             reviews: BTreeMap::new(),
+            announced: BTreeMap::new(),
             draft_files: BTreeMap::new(),
             shown: None,
             warned: BTreeSet::new(),

@@ -6,7 +6,7 @@ use std::path::Path;
 use alongside_core::draft::{Hunk, HunkState, LineRange};
 use alongside_core::printable::{printable, printable_line};
 use alongside_core::{ReviewId, ReviewOutcome};
-use alongside_protocol::{Backend, Empty, Notification, ReviewRef, ReviewSummary, ReviewTexts, requests};
+use alongside_protocol::{Backend, Empty, Notification, ReviewRef, ReviewTexts, requests};
 
 use crate::actions::capitalized;
 use crate::client::Open;
@@ -40,15 +40,12 @@ impl<B: Backend> LspFrontEnd<B> {
         match notification {
             Notification::ReviewOpened(review) => {
                 self.fetch_review(review.id).await;
-                self.announce(review, "proposed a change to");
+                self.announce(review.id);
                 self.show_new(review.id);
             }
             Notification::ReviewChanged(review) => {
-                let previous = self.reviews.get(&review.id).map(|review| review.summary.revision);
                 self.fetch_review(review.id).await;
-                if previous.is_some_and(|previous| previous < review.revision) {
-                    self.announce(review, "revised its change to");
-                }
+                self.announce(review.id);
             }
             Notification::ReviewEdited(edited) => self.fetch_review(edited.review).await,
             Notification::ReviewRebased(rebased) => self.fetch_review(rebased.review).await,
@@ -77,13 +74,12 @@ impl<B: Backend> LspFrontEnd<B> {
         let Ok(list) = self.call::<requests::ReviewList>(Empty {}).await else {
             return;
         };
-        self.reviews.retain(|id, _| list.iter().any(|review| review.id == *id));
+        let is_pending = |id: &ReviewId| list.iter().any(|review| review.id == *id);
+        self.reviews.retain(|id, _| is_pending(id));
+        self.announced.retain(|id, _| is_pending(id));
         for review in &list {
-            let is_new = !self.reviews.contains_key(&review.id);
             self.fetch_review(review.id).await;
-            if is_new {
-                self.announce(review, "proposed a change to");
-            }
+            self.announce(review.id);
         }
         self.publish();
     }
@@ -103,6 +99,7 @@ impl<B: Backend> LspFrontEnd<B> {
 
     fn review_closed(&mut self, review: ReviewId, path: &str, outcome: ReviewOutcome) {
         self.reviews.remove(&review);
+        self.announced.remove(&review);
         let was_edited = self.close_draft_file(review);
         self.publish();
         let name = display_name(path);
@@ -123,7 +120,16 @@ impl<B: Backend> LspFrontEnd<B> {
         }
     }
 
-    fn announce(&mut self, review: &ReviewSummary, what: &str) {
+    /// Tells the user of a review as it was fetched, once for each revision: a notification may be about what is known already.
+    fn announce(&mut self, review: ReviewId) {
+        let Some(review) = self.reviews.get(&review).map(|texts| texts.summary.clone()) else {
+            return;
+        };
+        let what = match self.announced.insert(review.id, review.revision) {
+            None => "proposed a change to",
+            Some(announced) if announced < review.revision => "revised its change to",
+            Some(_) => return,
+        };
         let (agent, name) = (
             printable_line(&review.agent_identity().to_string()),
             display_name(&review.path),

@@ -8,6 +8,8 @@
     reason = "a test fails by panicking"
 )]
 
+mod common;
+
 use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -15,110 +17,17 @@ use std::process::Command;
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
-use alongside_lsp::{Connection, Scratch, Session, wait_for_initialize};
-use alongside_protocol::{Backend, Empty, FrontEnd, Request, RequestError, Response, SharedNotification, Welcome};
-use alongside_wire::content_length::read_frame;
-use serde_json::{Value, json};
-use tokio::io::{AsyncWriteExt, BufReader, DuplexStream, ReadHalf, WriteHalf};
-use tokio::sync::{Notify, broadcast};
+use alongside_lsp::{Scratch, Session};
+use common::{Editor, OneReview, Reported, start};
+use serde_json::json;
+use tokio::sync::Notify;
 
 /// Only keeps a failing test from hanging.
 const TIMEOUT: Duration = Duration::from_secs(20);
 
-/// A companion with one review, which reports what the editor's session does.
-struct OneReview {
-    requests: mpsc::Sender<Reported>,
-    notifications: broadcast::Sender<SharedNotification>,
-}
-
-#[derive(Debug, PartialEq, Eq)]
-enum Reported {
-    Edited(String),
-    Focused(String),
-}
-
-impl Backend for OneReview {
-    async fn handle(&self, _: &FrontEnd, request: Request) -> Result<Response, RequestError> {
-        let review = json!({
-            "id": 1, "path": "/work/a.txt", "agent": "Agent", "session": "s", "revision": 1, "version": 1, "newFile": true,
-            "edited": false, "size": { "added": 1, "removed": 0 }, "conflicts": 0, "opened": 0, "takesReason": false,
-            "proposal": "proposed\n", "draft": "proposed\n", "hunks": [], "notes": [],
-        });
-        let summary = || serde_json::from_value(review.clone()).unwrap();
-        Ok(match request {
-            Request::Hello(_) => Response::Hello(Welcome {
-                protocol: alongside_protocol::VERSION,
-                version: "1".to_owned(),
-                pid: 1,
-                workspace: Vec::new(),
-            }),
-            Request::ReviewList(_) => Response::ReviewList(vec![summary()]),
-            Request::ReviewGet(_) => Response::ReviewGet(serde_json::from_value(review).unwrap()),
-            Request::ReviewEdit(edit) => {
-                let _ = self.requests.send(Reported::Edited(edit.content.to_string()));
-                Response::ReviewEdit(summary())
-            }
-            Request::ContextFocus(focus) => {
-                let _ = self.requests.send(Reported::Focused(focus.path));
-                Response::ContextFocus(Empty {})
-            }
-            Request::ContextBuffer(_) => Response::ContextBuffer(Empty {}),
-            request => panic!("unexpected: {request:?}"),
-        })
-    }
-
-    fn disconnected(&self, _: &FrontEnd) {}
-
-    fn subscribe(&self) -> broadcast::Receiver<SharedNotification> {
-        self.notifications.subscribe()
-    }
-
-    fn subscribe_chat(&self) -> broadcast::Receiver<SharedNotification> {
-        self.notifications.subscribe()
-    }
-}
-
-struct Editor {
-    input: BufReader<ReadHalf<DuplexStream>>,
-    output: WriteHalf<DuplexStream>,
-}
-
-impl Editor {
-    async fn send(&mut self, message: Value) {
-        let text = message.to_string();
-        let frame = format!("Content-Length: {}\r\n\r\n{text}", text.len());
-        self.output.write_all(frame.as_bytes()).await.unwrap();
-    }
-
-    /// The parameters of the next message with this method.
-    async fn receive(&mut self, method: &str) -> Value {
-        loop {
-            let frame = read_frame(&mut self.input, 1 << 20).await.unwrap().unwrap();
-            let mut message: Value = serde_json::from_slice(&frame).unwrap();
-            if message["method"] == method {
-                return message["params"].take();
-            }
-        }
-    }
-}
-
 /// Starts a session and has it write the review's draft file, which it returns.
 async fn open_draft(backend: Arc<OneReview>, scratch: Scratch, changes: Arc<Notify>) -> (Session, Editor, PathBuf) {
-    let (ours, theirs) = tokio::io::duplex(1 << 16);
-    let (input, output) = tokio::io::split(ours);
-    let mut connection = Connection::new(BufReader::new(input), output);
-    let (input, output) = tokio::io::split(theirs);
-    let mut editor = Editor {
-        input: BufReader::new(input),
-        output,
-    };
-    let message = json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": { "capabilities": {} } });
-    editor.send(message).await;
-    let initialize = wait_for_initialize(&mut connection).await.unwrap();
-    let session = Session::start(backend, connection, initialize, scratch, changes);
-    editor
-        .send(json!({ "jsonrpc": "2.0", "method": "initialized", "params": {} }))
-        .await;
+    let (session, mut editor) = start(backend, json!({}), scratch, changes).await;
     let params = json!({ "command": "alongside.edit", "arguments": [{ "review": 1, "revision": 1 }] });
     editor
         .send(json!({ "jsonrpc": "2.0", "id": 2, "method": "workspace/executeCommand", "params": params }))
@@ -147,10 +56,7 @@ fn hung_file_blocks_no_async_worker_and_keeps_the_order_of_messages() {
     let scratch = Scratch::new(parent.path()).unwrap();
     let changes = Arc::new(Notify::new());
     let (requests, reported) = mpsc::channel();
-    let backend = Arc::new(OneReview {
-        requests,
-        notifications: broadcast::channel(4).0,
-    });
+    let backend = OneReview::new(requests);
     let (session, mut editor, draft) = runtime.block_on(open_draft(backend, scratch, changes.clone()));
 
     let mut hung = hang(&draft, || changes.notify_one());
