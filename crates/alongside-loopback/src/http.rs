@@ -17,7 +17,7 @@ use parking_lot::Mutex;
 use crate::self_wakes::SelfWakes;
 use crate::{Closing, Stream};
 
-/// How much is read at a time. A head that does not end may become as long as this.
+/// How much of a body is read at a time, at most.
 const MAX_READ_BYTES: usize = 128 * 1024;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,7 +74,8 @@ where
         .serve_connection(TokioIo::new(stream), service)
         .with_upgrades();
     let self_wakes = SelfWakes::new();
-    // Whether it was taken over. hyper reads no request before the response to the previous one is written.
+    // Whether it was taken over. hyper reads no request before the response to the previous one is written, unless that
+    // response is empty and the request had a body that was not read. No agent sends one.
     let serve = async |connection: &mut UpgradeableConnection<_, _>| {
         poll_fn(
             |task| match self_wakes.poll(task, |task| Pin::new(&mut *connection).poll(task)) {

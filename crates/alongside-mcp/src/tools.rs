@@ -44,8 +44,7 @@ pub(crate) struct ToolCall<'a> {
 }
 
 impl<'a> ToolCall<'a> {
-    /// Reads a whole message in one pass. `None` means that it is something else, or that something is wrong with it: what that
-    /// is, reading it step by step says.
+    /// Reads a whole message in one pass. `None` if it is anything else or invalid; the step-by-step parser reports why.
     pub(crate) fn parse(message: &'a str) -> Option<Self> {
         let whole = one_pass::parse(message)?;
         Some(Self {

@@ -1,10 +1,9 @@
 //! A call of a tool in one pass over its text.
 //!
 //! Reading the envelope, then its parameters, then their arguments and then each of them goes through a proposal four times. Here,
-//! everything that is not a valid call with texts as arguments is left to those steps, and to their error messages.
+//! everything that is not a valid call with a few texts as arguments is left to those steps, and to their error messages.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
 use std::fmt;
 
 use alongside_wire::rpc;
@@ -12,12 +11,12 @@ use serde::de::{IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
-use super::arguments::SharedText;
+use super::arguments::{Name, Texts};
 
 pub(super) struct WholeCall<'a> {
     pub(super) id: &'a RawValue,
     pub(super) name: Cow<'a, str>,
-    pub(super) arguments: HashMap<String, SharedText>,
+    pub(super) arguments: Texts<'a>,
 }
 
 pub(super) fn parse(message: &str) -> Option<WholeCall<'_>> {
@@ -53,7 +52,7 @@ pub(super) fn parse(message: &str) -> Option<WholeCall<'_>> {
 
 struct Parameters<'a> {
     name: Cow<'a, str>,
-    arguments: HashMap<String, SharedText>,
+    arguments: Texts<'a>,
 }
 
 /// Only from an object, and not with the same parameter twice.
@@ -89,19 +88,17 @@ impl<'de: 'a, 'a> Deserialize<'de> for Parameters<'a> {
     }
 }
 
-#[derive(Deserialize)]
-struct Name<'a>(#[serde(borrow)] Cow<'a, str>);
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tools::arguments::SharedText;
 
     /// Id, name and arguments of a call.
     fn read(message: &str) -> Option<String> {
         let call = parse(message)?;
-        let arguments = call.arguments.into_iter();
+        let arguments = call.arguments.0.into_iter();
         let mut arguments: Vec<_> = arguments
-            .map(|(name, SharedText(text))| format!("{name}={text}"))
+            .map(|(Name(name), SharedText(text))| format!("{name}={text}"))
             .collect();
         arguments.sort();
         Some(format!("{} {}({})", call.id, call.name, arguments.join(",")))
@@ -117,6 +114,19 @@ mod tests {
         }
         let without = r#"{"jsonrpc":"2.0","id":"x","method":"tools/call","params":{"name":"t"}}"#;
         assert_eq!(read(without).as_deref(), Some(r#""x" t()"#));
+    }
+
+    #[test]
+    fn call_with_more_texts_than_any_tool_has_is_left_to_the_steps() {
+        let call = |count| {
+            let arguments: Vec<_> = (0..count).map(|number| format!(r#""{number}":"""#)).collect();
+            let arguments = arguments.join(",");
+            format!(
+                r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"t","arguments":{{{arguments}}}}}}}"#
+            )
+        };
+        assert!(read(&call(16)).is_some());
+        assert!(read(&call(17)).is_none());
     }
 
     #[test]
