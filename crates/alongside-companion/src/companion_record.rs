@@ -9,6 +9,8 @@ use alongside_core::printable::printable_line;
 use alongside_discovery::process::{Alive, Processes, StartStamp, SystemProcesses};
 use alongside_discovery::{Announcement, Environment, LastUse};
 use alongside_front::client::{Client, ClientError};
+use alongside_platform::Platform;
+use alongside_platform::path::{is_in, real_or_same};
 use alongside_protocol::Hello;
 use anyhow::{Context, Result, anyhow};
 use serde::{Deserialize, Serialize};
@@ -146,7 +148,9 @@ impl CompanionRecord {
 
     /// Whether an agent in a directory could find it.
     pub fn serves(&self, directory: &Path) -> bool {
-        self.workspace.iter().any(|folder| directory.starts_with(folder))
+        self.workspace
+            .iter()
+            .any(|folder| is_in(Platform::current(), folder, directory))
     }
 
     /// Whether the companion that wrote it is running: its PID may belong to another program now.
@@ -207,7 +211,7 @@ fn nearest_of(
     directory: &Path,
     is_wanted: impl Fn(&CompanionRecord) -> bool,
 ) -> Option<CompanionRecord> {
-    let directory = alongside_platform::path::real_or_same(directory);
+    let directory = real_or_same(directory);
     let named = ports_of_terminal(&Environment::current());
     all(places)
         .into_iter()
