@@ -9,8 +9,8 @@ use alongside_core::printable::printable_line;
 use alongside_discovery::process::{Alive, Processes, StartStamp, SystemProcesses};
 use alongside_discovery::{Announcement, Environment, LastUse};
 use alongside_front::client::{Client, ClientError};
-use alongside_platform::Platform;
 use alongside_platform::path::{is_in, real_or_same};
+use alongside_platform::{Platform, unless_held};
 use alongside_protocol::Hello;
 use anyhow::{Context, Result, anyhow};
 use serde::{Deserialize, Serialize};
@@ -101,7 +101,7 @@ impl CompanionRecord {
 
     pub fn remove(&self) {
         // It may have been removed by hand.
-        let _ = fs::remove_file(&self.path);
+        let _ = unless_held(|| fs::remove_file(&self.path));
     }
 
     pub async fn connect(&self, watch: bool) -> Result<Client, ClientError> {
@@ -186,7 +186,7 @@ pub fn all(places: &Places) -> Vec<CompanionRecord> {
                 }
             };
             if !record.is_current() {
-                let _ = fs::remove_file(&path);
+                let _ = unless_held(|| fs::remove_file(&path));
                 return None;
             }
             Some(CompanionRecord { path, ..record })
