@@ -357,7 +357,7 @@ fn interrupted_install_ends_the_editors_command() {
     assert!(signal("-INT", &install.id().to_string()));
     assert_eq!(install.wait().unwrap().code(), Some(130));
     let is_running = || {
-        // Nobody may reap it here; a zombie has no command line.
+        // It may stay a zombie here, which has no command line.
         let line = fs::read(format!("/proc/{}/cmdline", pid.trim()));
         line.map_or_else(
             |_| !cfg!(target_os = "linux") && signal("-0", pid.trim()),
