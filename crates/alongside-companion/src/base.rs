@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use alongside_core::Base;
+use alongside_platform::Platform;
+use alongside_platform::path::{is_in, real_or_same};
 
 use crate::settings::OutsideWorkspace;
 
@@ -110,7 +112,7 @@ fn is_inside(path: &Path, folders: &[PathBuf]) -> bool {
     let Some(real) = real_path(path) else { return false };
     folders
         .iter()
-        .any(|folder| real.starts_with(alongside_platform::path::real_or_same(folder)))
+        .any(|folder| is_in(Platform::current(), &real_or_same(folder), &real))
 }
 
 /// The real path of the nearest existing ancestor, followed by the rest.

@@ -9,6 +9,8 @@ use alongside_core::printable::printable_line;
 use alongside_discovery::process::{Alive, Processes, StartStamp, SystemProcesses};
 use alongside_discovery::{Announcement, Environment, LastUse};
 use alongside_front::client::{Client, ClientError};
+use alongside_platform::path::{is_in, real_or_same};
+use alongside_platform::{Platform, unless_held};
 use alongside_protocol::Hello;
 use anyhow::{Context, Result, anyhow};
 use serde::{Deserialize, Serialize};
@@ -99,7 +101,7 @@ impl CompanionRecord {
 
     pub fn remove(&self) {
         // It may have been removed by hand.
-        let _ = fs::remove_file(&self.path);
+        let _ = unless_held(|| fs::remove_file(&self.path));
     }
 
     pub async fn connect(&self, watch: bool) -> Result<Client, ClientError> {
@@ -146,7 +148,9 @@ impl CompanionRecord {
 
     /// Whether an agent in a directory could find it.
     pub fn serves(&self, directory: &Path) -> bool {
-        self.workspace.iter().any(|folder| directory.starts_with(folder))
+        self.workspace
+            .iter()
+            .any(|folder| is_in(Platform::current(), folder, directory))
     }
 
     /// Whether the companion that wrote it is running: its PID may belong to another program now.
@@ -182,7 +186,7 @@ pub fn all(places: &Places) -> Vec<CompanionRecord> {
                 }
             };
             if !record.is_current() {
-                let _ = fs::remove_file(&path);
+                let _ = unless_held(|| fs::remove_file(&path));
                 return None;
             }
             Some(CompanionRecord { path, ..record })
@@ -207,7 +211,7 @@ fn nearest_of(
     directory: &Path,
     is_wanted: impl Fn(&CompanionRecord) -> bool,
 ) -> Option<CompanionRecord> {
-    let directory = alongside_platform::path::real_or_same(directory);
+    let directory = real_or_same(directory);
     let named = ports_of_terminal(&Environment::current());
     all(places)
         .into_iter()

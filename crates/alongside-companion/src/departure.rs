@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use alongside_front::client::ClientError;
+use alongside_platform::unless_held;
 use alongside_protocol::{Empty, ErrorKind, RequestError, requests};
 use tokio::runtime::Handle;
 use tokio::sync::watch;
@@ -147,7 +148,7 @@ pub(crate) fn mark(slot: &Path) -> PathBuf {
 
 pub(crate) fn remove(mark: &Path) {
     // There is none unless the editor was leaving.
-    let _ = fs::remove_file(mark);
+    let _ = unless_held(|| fs::remove_file(mark));
 }
 
 /// Whether the companion that a mark names hands over to this one, or no longer exists. Blocks.

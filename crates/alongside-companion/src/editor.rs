@@ -70,7 +70,7 @@ pub async fn ended(pid: u32) {
     }
 }
 
-/// What the system reports to who waits for the exit of a process.
+/// What the system reports while waiting for the exit of a process.
 #[cfg(any(target_os = "macos", all(test, unix)))]
 enum Report {
     Exit,

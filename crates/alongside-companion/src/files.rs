@@ -9,6 +9,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use alongside_platform::Platform;
+use alongside_platform::path::is_in;
 use parking_lot::Mutex;
 use tokio::task::JoinHandle;
 
@@ -229,7 +231,11 @@ async fn finished(starting: &mut Option<JoinHandle<Started>>) -> Option<Started>
 /// report nothing.
 fn directories_above(files: &BTreeSet<PathBuf>, workspace: &[PathBuf]) -> BTreeSet<PathBuf> {
     let above = files.iter().flat_map(|file| file.ancestors().skip(1));
-    let inside = above.filter(|directory| workspace.iter().any(|folder| directory.starts_with(folder)));
+    let inside = above.filter(|directory| {
+        workspace
+            .iter()
+            .any(|folder| is_in(Platform::current(), folder, directory))
+    });
     inside.map(Path::to_owned).collect()
 }
 

@@ -4,6 +4,8 @@ use std::path::{Path, PathBuf};
 
 use alongside_core::context::ContextError;
 use alongside_core::{Core, DecideError, EmptyDraft, Now, ReviewId, ReviewOutcome};
+use alongside_platform::Platform;
+use alongside_platform::path::is_in;
 use alongside_protocol::{
     Backend, BulkDecision, Empty, ErrorKind, FileTarget, FrontEnd, Hello, Notification, PageFile, PageLink, Reject,
     Request, RequestError, Response, ReviewDecided, ReviewSummary, ReviewTexts, SessionRef, SharedNotification,
@@ -228,7 +230,11 @@ impl Companion {
         let Some(real) = real.filter(|_| Path::new(&target.path).is_absolute()) else {
             return refuse("it is not an absolute path to an existing file");
         };
-        if !self.workspace().iter().any(|folder| real.starts_with(folder)) {
+        if !self
+            .workspace()
+            .iter()
+            .any(|folder| is_in(Platform::current(), folder, &real))
+        {
             return refuse("it is not in the workspace");
         }
         if self.openers.lock().is_empty() {

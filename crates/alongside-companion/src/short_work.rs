@@ -103,7 +103,7 @@ fn watch(state: &Arc<State>, runtime: &Handle) -> Option<SyncSender<()>> {
     Some(wake)
 }
 
-/// Until nobody can have work any more.
+/// Until every [`ShortWork`] is dropped.
 fn while_watched(state: &State, runtime: &Handle, woken: &Receiver<()>) {
     while woken.recv().is_ok() {
         let mut seen = state.turn.load(Ordering::SeqCst);
@@ -126,7 +126,7 @@ fn while_watched(state: &State, runtime: &Handle, woken: &Receiver<()>) {
                 continue;
             }
             state.is_watcher_awake.store(false, Ordering::SeqCst);
-            // Work that began just before sees an awake watcher, and wakes nobody.
+            // Work that began just before sees an awake watcher, and does not wake it.
             let is_new = state.turn.load(Ordering::SeqCst) != seen;
             if !is_new || state.is_watcher_awake.swap(true, Ordering::SeqCst) {
                 break;

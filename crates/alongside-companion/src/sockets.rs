@@ -3,6 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use alongside_discovery::process::{Alive, Processes, SystemProcesses};
+use alongside_platform::Platform;
+use alongside_platform::path::is_in;
 use alongside_protocol::{ErrorKind, RequestError};
 
 use crate::Companion;
@@ -61,7 +63,10 @@ impl Companion {
         let [directory] = <[PathBuf; 1]>::try_from(self.check_folders(vec![directory.into()]).await?)
             .map_err(|_| RequestError::new(ErrorKind::Internal, "one folder is not one folder"))?;
         let workspace = self.workspace();
-        if !workspace.iter().any(|folder| directory.starts_with(folder)) {
+        if !workspace
+            .iter()
+            .any(|folder| is_in(Platform::current(), folder, &directory))
+        {
             let message = format!("{} is not in the workspace", directory.display());
             return Err(RequestError::new(ErrorKind::Failed, message));
         }

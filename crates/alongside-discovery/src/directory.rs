@@ -162,7 +162,7 @@ fn create_privately(path: &Path) -> io::Result<()> {
 }
 
 // On Windows the system protects the user's profile. A temporary directory outside of it has the permissions of its drive, which are not
-// changed here; `Environment::exposure` warns of that.
+// changed here; `Environment::exposures` warns of that.
 #[cfg(not(unix))]
 impl PrivateDirectory {
     #[expect(clippy::unnecessary_wraps, reason = "other systems open it here")]

@@ -6,9 +6,10 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use alongside_core::dialect::BaseDirectory;
 use alongside_platform::Platform;
 
-use crate::{dotenv, node_path};
+use crate::{dotenv, node_path, place};
 
 /// A snapshot of the process environment.
 #[derive(Clone, Debug)]
@@ -177,14 +178,26 @@ impl Environment {
         [in_home].into_iter().chain(for_root).chain([for_user]).collect()
     }
 
-    /// That other users may read the tokens in a directory, if so.
-    pub fn exposure(&self, directory: &Path) -> Option<String> {
-        self.is_outside_profile(directory).then(|| {
+    /// The directories in which other users may read the tokens in discovery files, and what to do about each.
+    pub fn exposures(&self) -> Vec<String> {
+        let mut found: Vec<(PathBuf, &str)> = Vec::new();
+        for (_, rule) in place::rules() {
+            let directory = place::base(self, rule);
+            let is_known = |(known, _): &(PathBuf, &str)| {
+                alongside_platform::path::key(self.platform, known)
+                    == alongside_platform::path::key(self.platform, &directory)
+            };
+            if !found.iter().any(is_known) && self.is_outside_profile(&directory) {
+                found.push((directory, remedy(rule.base)));
+            }
+        }
+        let exposure = |(directory, remedy): (PathBuf, &str)| {
             format!(
-                "{} is outside your profile, so other users may read the tokens in it; set TEMP to a private directory",
+                "{} is outside your profile, so other users may read the tokens in it; {remedy}",
                 directory.display()
             )
-        })
+        };
+        found.into_iter().map(exposure).collect()
     }
 
     /// Whether a directory may be readable by other users because it is outside the user's profile: on Windows, a temporary directory
@@ -244,6 +257,18 @@ impl Environment {
             Platform::Unix | Platform::MacOs => self.variables.get(name),
         };
         value.map(String::as_str)
+    }
+}
+
+/// How to have a directory of discovery files where other users cannot read them.
+fn remedy(base: BaseDirectory) -> &'static str {
+    match base {
+        BaseDirectory::NodeTemporary => "set TEMP to a private directory",
+        BaseDirectory::QwenHome => "set QWEN_HOME to a private directory",
+        BaseDirectory::ClaudeHome => "set CLAUDE_CONFIG_DIR to a private directory",
+        BaseDirectory::CopilotHome => "set COPILOT_HOME to a private directory",
+        // No variable names it, so it is a link.
+        BaseDirectory::ClaudeDefault => "replace the link with a directory in your profile",
     }
 }
 
@@ -331,13 +356,45 @@ mod tests {
         ] {
             assert_eq!(windows.is_outside_profile(Path::new(directory)), outside, "{directory}");
         }
-        let warning = windows.exposure(Path::new(r"D:\temp")).unwrap();
-        assert!(
-            warning.starts_with(r"D:\temp is outside your profile, so other users may"),
-            "{warning}"
-        );
+    }
+
+    #[test]
+    fn exposed_directory_is_reported_once_with_its_variable() {
+        let windows = |home: &str| Environment {
+            platform: Platform::Windows,
+            working_directory: PathBuf::new(),
+            ..Environment::new(home, "")
+        };
+        let private = windows(r"C:\Users\ada").with("TEMP", r"C:\Users\ada\Temp");
+        assert_eq!(private.exposures(), <[&str; 0]>::default());
+        let exposure = |directory: &str, variable: &str| {
+            format!(
+                "{directory} is outside your profile, so other users may read the tokens in it; set {variable} to a private directory"
+            )
+        };
+        let all = private
+            .clone()
+            .with("TEMP", r"D:\temp")
+            .with("QWEN_HOME", r"D:\qwen")
+            .with("CLAUDE_CONFIG_DIR", r"D:\claude")
+            .with("COPILOT_HOME", r"D:\copilot");
+        let expected = [
+            exposure(r"D:\temp", "TEMP"),
+            exposure(r"D:\qwen", "QWEN_HOME"),
+            exposure(r"D:\claude", "CLAUDE_CONFIG_DIR"),
+            exposure(r"D:\copilot", "COPILOT_HOME"),
+        ];
+        let found = all.exposures();
+        assert_eq!(found.len(), expected.len(), "{found:#?}");
+        for line in expected {
+            assert!(found.contains(&line), "{line}: {found:#?}");
+        }
+        let one = private
+            .with("QWEN_HOME", r"D:\agents")
+            .with("CLAUDE_CONFIG_DIR", r"d:\AGENTS");
+        assert_eq!(one.exposures().len(), 1, "{:?}", one.exposures());
         // Elsewhere the directories have modes.
-        assert_eq!(unix().exposure(Path::new("/tmp")), None);
+        assert_eq!(unix().exposures(), <[&str; 0]>::default());
     }
 
     /// A link stands for a short name, which only Windows has.

@@ -8,7 +8,7 @@ use super::{InstallContext, InstallError, InstallState, InstallStatus, Installer
 use crate::detect::DetectedIde;
 
 /// Our extension, by its publisher and name in `editors/vscode/package.json`.
-const OURS: &str = "alongside.alongside";
+pub(super) const OURS: &str = "alongside.alongside";
 
 /// The agents and their vendors' extensions. Earlier versions of this program installed the first two.
 const OFFICIAL: [(&str, &str); 3] = [

@@ -190,6 +190,29 @@ pub trait Installer {
         report
     }
 
+    /// The same when everything is removed. An editor that was uninstalled, and has no command that could be asked, is only forgotten:
+    /// otherwise this would fail each time.
+    fn uninstall_with_all(&self, mode: Mode) -> InstallReport {
+        let Err(InstallError::NoExecutable { editor, command }) = self.plan_uninstall() else {
+            return self.uninstall(mode);
+        };
+        let mut remarks = vec![format!(
+            "`{command}` is not on your PATH or in the usual locations. If {editor} is still installed, remove the extension {} in it.",
+            extension::OURS
+        )];
+        if mode == Mode::Real {
+            let noted = Receipt::update(self.context(), |receipt| receipt.forget(self.editor().id()));
+            remarks.extend(noted.err().map(|error| capitalized(&error)));
+        }
+        InstallReport {
+            editor: self.editor(),
+            outcome: InstallOutcome::Unchanged,
+            sentence: format!("{editor} was not found; nothing to remove."),
+            steps: Vec::new(),
+            remarks,
+        }
+    }
+
     fn status(&self) -> InstallStatus {
         status_of(self)
     }

@@ -10,6 +10,7 @@ use std::time::Instant;
 
 use alongside_core::difference;
 use alongside_core::draft::DIFF_TIMEOUT;
+use alongside_platform::unless_held;
 use serde::Serialize;
 
 use super::{InstallError, Runner};
@@ -240,7 +241,7 @@ impl Change {
             Self::Remove { path, before, keep } => {
                 check_unchanged(path, Some(before))?;
                 let backup = keep.then(|| back_up(path, before)).transpose()?;
-                fs::remove_file(path).map_err(|source| write_error(path, source))?;
+                unless_held(|| fs::remove_file(path)).map_err(|source| write_error(path, source))?;
                 Ok(backup)
             }
             Self::RemoveDirectory { path } => {

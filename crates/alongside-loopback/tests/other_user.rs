@@ -45,6 +45,11 @@ const LIMITS: ConnectionLimits = ConnectionLimits {
 fn is_root() -> bool {
     let is_root = rustix::process::geteuid().is_root();
     if !is_root {
+        // `cargo xtask test` sets it.
+        assert!(
+            std::env::var_os("ALONGSIDE_TESTS").is_none(),
+            "run as root, which can act as another user"
+        );
         eprintln!("skipped: only root can act as another user");
     }
     is_root

@@ -92,6 +92,18 @@ pub fn below(platform: Platform, directory: &Path, path: &Path) -> Option<PathBu
     Some(parts.collect())
 }
 
+/// Whether a real path is this real directory, or is below it. Case matters, because real paths have the one that the files have.
+pub fn is_in(platform: Platform, directory: &Path, path: &Path) -> bool {
+    let texts = directory.to_str().zip(path.to_str());
+    let (Some((directory, path)), Platform::Windows) = (texts, platform) else {
+        return path.starts_with(directory);
+    };
+    // `Path::starts_with` takes `\\?\C:`, which some real paths have, and `C:` for different drives.
+    let (directory, path) = (spelled(platform, directory), spelled(platform, path));
+    let below = path.strip_prefix(directory.trim_end_matches('\\'));
+    below.is_some_and(|below| below.is_empty() || below.starts_with('\\'))
+}
+
 /// Whether a path names one place, whatever the working directory is.
 pub fn is_absolute(platform: Platform, path: &str) -> bool {
     match platform {
@@ -190,6 +202,33 @@ mod tests {
         );
         assert_eq!(below(Platform::Unix, "/a", "/a/b").as_deref(), Some("b"));
         assert_eq!(below(Platform::Unix, "/a", "/A/b"), None);
+    }
+
+    #[test]
+    fn real_path_is_in_a_directory_with_or_without_its_prefix() {
+        let is_in = |platform, directory: &str, path: &str| is_in(platform, Path::new(directory), Path::new(path));
+        for (directory, path, expected) in [
+            (r"C:\proj", r"C:\proj", true),
+            (r"C:\proj", r"C:\proj\src\a.rs", true),
+            (r"C:\proj", r"\\?\C:\proj\aux.rs", true),
+            (r"\\?\C:\proj\dots...", r"\\?\C:\proj\dots...\a.rs", true),
+            (r"\\?\C:\proj\dots...", r"C:\proj\a.rs", false),
+            (r"C:\", r"C:\a.rs", true),
+            (r"C:\", r"\\?\C:\aux.rs", true),
+            (r"C:\", r"D:\a.rs", false),
+            (r"\\server\share", r"\\?\UNC\server\share\aux.rs", true),
+            (r"\\server\share", r"\\server\share2\a.rs", false),
+            (r"C:\proj", r"C:\project", false),
+            (r"C:\proj", r"C:\project\a.rs", false),
+            (r"C:\proj", r"C:\Proj\a.rs", false),
+            (r"C:\proj\src", r"C:\proj", false),
+        ] {
+            assert_eq!(is_in(WINDOWS, directory, path), expected, "{directory} {path}");
+        }
+        for platform in [Platform::Unix, Platform::MacOs] {
+            assert!(is_in(platform, "/a", "/a/b") && is_in(platform, "/", "/a") && is_in(platform, "/a", "/a"));
+            assert!(!is_in(platform, "/a", "/ab") && !is_in(platform, "/a", "/A/b"));
+        }
     }
 
     #[test]

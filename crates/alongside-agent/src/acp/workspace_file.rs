@@ -8,6 +8,9 @@ use std::fs::File;
 use std::io::{self, Read, Write};
 use std::path::{Component, Path, PathBuf};
 
+use alongside_platform::Platform;
+use alongside_platform::path::is_in;
+
 /// A path in the workspace. The file need not exist.
 #[derive(Debug)]
 pub(super) struct WorkspaceFile {
@@ -42,7 +45,7 @@ impl WorkspaceFile {
     )]
     pub(super) fn find(workspace: &Path, path: PathBuf) -> io::Result<Option<Self>> {
         let root = alongside_platform::path::real_or_same(workspace);
-        let Some(real) = real_path(&path).filter(|real| real.starts_with(&root)) else {
+        let Some(real) = real_path(&path).filter(|real| is_in(Platform::current(), &root, real)) else {
             return Ok(None);
         };
         #[cfg(unix)]
@@ -196,7 +199,7 @@ impl WorkspaceFile {
 #[cfg(not(unix))]
 impl WorkspaceFile {
     fn check(&self) -> io::Result<()> {
-        if real_path(&self.path).as_ref() != Some(&self.real) || !self.real.starts_with(&self.root) {
+        if real_path(&self.path).as_ref() != Some(&self.real) || !is_in(Platform::current(), &self.root, &self.real) {
             let changed = "the path leads elsewhere now";
             return Err(io::Error::new(io::ErrorKind::PermissionDenied, changed));
         }

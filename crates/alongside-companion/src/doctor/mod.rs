@@ -119,8 +119,10 @@ impl Diagnosis {
         let warning = |problem: &String| format!("warning: {problem}\n");
         let checks = self.checks.iter().map(AgentCheck::to_text);
         let lock_checks = self.lock_checks.iter().filter_map(LockCheck::to_text);
+        let exposures = Environment::current().exposures();
         checks
             .chain(lock_checks)
+            .chain(exposures.iter().map(warning))
             .chain(self.problems.iter().map(warning))
             .collect::<Vec<_>>()
             .join("\n")
@@ -329,9 +331,6 @@ impl AgentCheck {
             ));
         }
         text.push_str(&format!("  Searched {}\n", self.lookup.directory.display()));
-        if let Some(exposure) = Environment::current().exposure(&self.lookup.directory) {
-            text.push_str(&format!("    warning: {exposure}\n"));
-        }
         for candidate in &self.lookup.candidates {
             text.push_str(&format!("    {}: {}\n", candidate.path.display(), candidate.verdict));
             if candidate.mode.is_some_and(|mode| mode & 0o077 != 0) {

@@ -155,11 +155,7 @@ impl Processes for SystemProcesses {
     }
 
     fn is_alive(&self, pid: u32) -> Alive {
-        if windows::is_running(pid) {
-            Alive::Yes
-        } else {
-            Alive::No
-        }
+        windows::is_alive(pid)
     }
 
     fn started(&self, pid: u32) -> Option<SystemTime> {
@@ -167,10 +163,34 @@ impl Processes for SystemProcesses {
     }
 }
 
+/// What the system's table of processes shows about one. Without our own process it could not be read, which proves nothing: taken for
+/// the end of a process, it would stop companions and remove the files of others.
+#[cfg(any(windows, test))]
+fn alive_in(lists: impl Fn(u32) -> bool, pid: u32, own: u32) -> Alive {
+    if lists(pid) || !lists(own) {
+        Alive::Yes
+    } else {
+        Alive::No
+    }
+}
+
 #[cfg(test)]
 #[cfg(unix)]
 pub(crate) mod tests {
     use super::*;
+
+    #[test]
+    fn process_is_not_dead_if_the_table_cannot_be_read() {
+        let own = 7;
+        for (table, alive) in [
+            (&[own, 9][..], Alive::Yes),
+            (&[own], Alive::No),
+            (&[], Alive::Yes),
+            (&[9], Alive::Yes),
+        ] {
+            assert_eq!(alive_in(|pid| table.contains(&pid), 9, own), alive, "{table:?}");
+        }
+    }
 
     /// The PID of an exited process.
     pub(crate) fn dead_pid() -> u32 {

@@ -82,7 +82,16 @@ mod tests {
 
     /// On a machine without it there is nothing to compare.
     fn has_ps() -> bool {
-        std::process::Command::new("ps").output().is_ok()
+        let has_ps = std::process::Command::new("ps").output().is_ok();
+        if !has_ps {
+            // `cargo xtask test` sets it.
+            assert!(
+                std::env::var_os("ALONGSIDE_TESTS").is_none(),
+                "install `ps`, with which this is compared"
+            );
+            eprintln!("skipped: there is no `ps` to compare with");
+        }
+        has_ps
     }
 
     #[cfg(target_os = "linux")]

@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime};
 
 use sysinfo::{Pid, Process, ProcessRefreshKind, ProcessesToUpdate, System, UpdateKind};
 
-use super::ProcessInfo;
+use super::{Alive, ProcessInfo, alive_in};
 
 /// A process with its command line, as far as it is visible.
 pub(super) fn find(pid: u32) -> Option<ProcessInfo> {
@@ -18,8 +18,10 @@ pub(super) fn find(pid: u32) -> Option<ProcessInfo> {
     })
 }
 
-pub(super) fn is_running(pid: u32) -> bool {
-    ask(pid, |_| ()).is_some()
+pub(super) fn is_alive(pid: u32) -> Alive {
+    let own = std::process::id();
+    let system = look(&[pid, own], ProcessRefreshKind::nothing());
+    alive_in(|pid| system.process(Pid::from_u32(pid)).is_some(), pid, own)
 }
 
 pub(super) fn started(pid: u32) -> Option<SystemTime> {
@@ -27,10 +29,15 @@ pub(super) fn started(pid: u32) -> Option<SystemTime> {
     Some(SystemTime::UNIX_EPOCH + Duration::from_secs(seconds))
 }
 
+/// `None` also if the table of processes cannot be read.
 fn ask<T>(pid: u32, question: impl FnOnce(&Process) -> T) -> Option<T> {
-    let pid = Pid::from_u32(pid);
-    let mut system = System::new();
     let kind = ProcessRefreshKind::nothing().with_cmd(UpdateKind::Always);
-    system.refresh_processes_specifics(ProcessesToUpdate::Some(&[pid]), true, kind);
-    system.process(pid).map(question)
+    look(&[pid], kind).process(Pid::from_u32(pid)).map(question)
+}
+
+fn look(pids: &[u32], kind: ProcessRefreshKind) -> System {
+    let pids: Vec<Pid> = pids.iter().copied().map(Pid::from_u32).collect();
+    let mut system = System::new();
+    system.refresh_processes_specifics(ProcessesToUpdate::Some(&pids), true, kind);
+    system
 }

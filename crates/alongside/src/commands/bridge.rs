@@ -90,7 +90,7 @@ impl Backend for BridgeBackend {
             }
             _ => return self.companion.handle(front_end, request).await,
         }
-        // Nothing else is read from the disk for this, so a hung folder must not be either where it makes no difference.
+        // Only Windows needs the aliases, and looking them up can hang, so do it only there.
         let aliases = if Platform::current() == Platform::Windows {
             let companion = self.companion.clone();
             let looking = tokio::task::spawn_blocking(move || companion.folder_aliases());

@@ -103,6 +103,7 @@ pub(crate) fn uninstall(common: &Common, uninstall: &Uninstall) -> Result<ExitCo
     let hooks = agents.iter().map(|agent| uninstall_hook(*agent, &context, mode));
     let (hooks, disconnected): (Vec<HookReport>, Vec<Option<AgentReport>>) = hooks.unzip();
     let reports = editors.iter().map(|ide| match installer(*ide, &context) {
+        Ok(installer) if uninstall.all => installer.uninstall_with_all(mode),
         Ok(installer) => installer.uninstall(mode),
         Err(error) => refusal(*ide, &error),
     });

@@ -2,11 +2,12 @@
 
 use std::ffi::OsStr;
 use std::path::Path;
-use std::process::{Command, ExitCode, Stdio};
+use std::process::{ExitCode, Stdio};
 
 use alongside_platform::{Platform, program};
 use alongside_protocol::{PageTarget, requests};
 use anyhow::{Context, Result, bail};
+use tokio::process::Command;
 
 use crate::command_line::Common;
 use alongside_companion::companion_record;
@@ -28,7 +29,7 @@ pub(crate) async fn link(common: &Common, target: PageTarget, open: bool) -> Res
     Ok(ExitCode::SUCCESS)
 }
 
-/// Opens a file with the system's default browser, without waiting for it. Not a login link: other users can read the
+/// Opens a file with the system's default browser, without waiting for it. Called in a runtime, which waits for it. Not a login link: other users can read the
 /// browser's arguments.
 pub(crate) fn open_in_browser(file: &Path) -> Result<()> {
     let set = std::env::var("BROWSER").ok();
@@ -41,7 +42,11 @@ pub(crate) fn open_in_browser(file: &Path) -> Result<()> {
         .stderr(Stdio::null());
     let instead = "run `alongside page` and open the link it prints";
     match command.spawn() {
-        Ok(_) => Ok(()),
+        Ok(mut child) => {
+            // Otherwise it would stay a zombie as long as the companion runs.
+            tokio::spawn(async move { child.wait().await });
+            Ok(())
+        }
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
             bail!("cannot open the page: `{}` is not installed; {instead}", name.display())
         }

@@ -42,7 +42,7 @@ pub(crate) async fn run(common: &Common, mut run: Run) -> Result<ExitCode> {
         pane.close();
     }
     running.stop().await;
-    ended
+    Ok(pass_on(ended?))
 }
 
 /// Copilot CLI connects only if this very directory is announced. For others it makes no difference.
@@ -82,7 +82,8 @@ async fn become_agent(run: &Run, changes: RunEnvironment) -> Result<ExitCode> {
 
 #[cfg(not(unix))]
 async fn become_agent(run: &Run, changes: RunEnvironment) -> Result<ExitCode> {
-    accompany_agent(run, changes, &mut ForwardedSignals::register()?).await
+    let code = accompany_agent(run, changes, &mut ForwardedSignals::register()?).await?;
+    Ok(pass_on(code))
 }
 
 fn command(run: &Run, changes: RunEnvironment) -> Command {
@@ -111,18 +112,24 @@ fn cannot_start(run: &Run) -> String {
 }
 
 /// Runs the agent next to a companion in this process, and forwards signals and the exit code.
-async fn accompany_agent(run: &Run, changes: RunEnvironment, signals: &mut ForwardedSignals) -> Result<ExitCode> {
+async fn accompany_agent(run: &Run, changes: RunEnvironment, signals: &mut ForwardedSignals) -> Result<i32> {
     let mut child = command(run, changes).spawn().with_context(|| cannot_start(run))?;
     let pid = child.id();
     let status = loop {
         tokio::select! {
             status = child.wait() => break status?,
             next = signals.forward_next(pid) => if next.is_break() {
-                return Ok(ExitCode::FAILURE);
+                return Ok(1);
             }
         }
     };
-    Ok(ExitCode::from(u8::try_from(exit_code(status)).unwrap_or(1)))
+    Ok(exit_code(status))
+}
+
+/// Exits with the agent's code when nothing is left to do. On Windows it has 32 bits, such as 0xC000013A after Ctrl-C, of which
+/// `ExitCode` takes 8.
+fn pass_on(code: i32) -> ExitCode {
+    u8::try_from(code).map_or_else(|_| std::process::exit(code), ExitCode::from)
 }
 
 #[cfg(unix)]

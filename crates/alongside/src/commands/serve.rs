@@ -107,7 +107,7 @@ fn greeting(running: &RunningCompanion, page: &str, others: &[CompanionRecord]) 
         folders.join(" and "),
     );
     let environment = Environment::current();
-    if let Some(exposure) = environment.exposure(&environment.node_temporary_directory()) {
+    for exposure in environment.exposures() {
         text.push_str(&format!("\nWarning: {exposure}\n"));
     }
     if dials_the_containers_host(&environment) {

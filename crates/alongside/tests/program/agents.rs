@@ -308,6 +308,20 @@ fn run_announces_its_directory_to_copilot() {
     });
 }
 
+/// As after Ctrl-C: 0xC000013A.
+#[test]
+#[cfg(windows)]
+fn run_exits_with_an_exit_code_of_32_bits() {
+    let sandbox = Sandbox::new();
+    let run = || {
+        let ended = sandbox.command(&["run", "cmd", "/C", "exit -1073741510"]).status();
+        ended.unwrap().code()
+    };
+    assert_eq!(run(), Some(-1_073_741_510), "with a companion of its own");
+    let _serving = sandbox.serve();
+    assert_eq!(run(), Some(-1_073_741_510), "with another's");
+}
+
 #[test]
 #[cfg(unix)]
 fn demo_of_an_agent_without_reviews_shows_its_context() {

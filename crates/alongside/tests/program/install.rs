@@ -319,6 +319,29 @@ fn uninstall_all_undoes_every_installation() {
     assert!(sandbox.failure(&["uninstall"]).contains("required"));
 }
 
+#[cfg(unix)]
+#[test]
+fn uninstall_of_everything_forgets_an_editor_that_is_gone() {
+    let sandbox = sandbox_with("code");
+    assert!(run(&sandbox, &["install", "vscode"]).status.success());
+    fs::remove_file(sandbox.path("bin/code")).unwrap();
+    // It may be there without its command.
+    let named = run(&sandbox, &["uninstall", "vscode"]);
+    assert!(!named.status.success(), "{named:?}");
+    let planned = run(&sandbox, &["uninstall", "--all", "--dry-run"]);
+    assert!(planned.status.success(), "{planned:?}");
+    let removed = json_of(&sandbox, &["uninstall", "--all"]);
+    assert_eq!(removed["reports"][0]["outcome"], "unchanged", "{removed}");
+    let remark = removed["reports"][0]["remarks"][0].as_str().unwrap();
+    assert!(
+        remark.contains("`code` is not on your PATH") && remark.contains("alongside.alongside"),
+        "{remark}"
+    );
+    let again = run(&sandbox, &["uninstall", "--all"]);
+    assert!(again.status.success(), "{again:?}");
+    assert_eq!(String::from_utf8(again.stdout).unwrap(), "Nothing is installed.\n");
+}
+
 /// As from another terminal: Ctrl-C in this one does not reach the editor's command either.
 #[cfg(unix)]
 #[test]
@@ -334,7 +357,7 @@ fn interrupted_install_ends_the_editors_command() {
     assert!(signal("-INT", &install.id().to_string()));
     assert_eq!(install.wait().unwrap().code(), Some(130));
     let is_running = || {
-        // Nobody may reap it here; a zombie has no command line.
+        // It may stay a zombie here, which has no command line.
         let line = fs::read(format!("/proc/{}/cmdline", pid.trim()));
         line.map_or_else(
             |_| !cfg!(target_os = "linux") && signal("-0", pid.trim()),

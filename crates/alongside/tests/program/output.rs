@@ -1,8 +1,10 @@
 //! What the program prints.
 
-use serde_json::json;
+use std::path::PathBuf;
 
-use crate::sandbox::Sandbox;
+use serde_json::{Value, json};
+
+use crate::sandbox::{Sandbox, Serving};
 
 #[test]
 fn command_without_a_companion_names_the_next_step() {
@@ -15,7 +17,60 @@ fn command_without_a_companion_names_the_next_step() {
     assert!(sandbox.words(&["status"]).contains("No companion is running."));
     assert_eq!(sandbox.json(&["status"])["companions"], json!([]));
     assert!(sandbox.failure(&["stop"]).contains("no companion is running for"));
-    assert_eq!(sandbox.json(&["stop", "--all"]), json!({ "stopped": [] }));
+    assert_eq!(sandbox.json(&["stop", "--all"]), json!({ "stopped": [], "failed": [] }));
+}
+
+/// Two companions, and the place and text of the record of the first that is looked at.
+fn two_companions(sandbox: &Sandbox) -> ([Serving; 2], PathBuf, Value) {
+    let mut both = [sandbox.serve(), sandbox.serve()];
+    both.sort_by_key(Serving::pid);
+    let records = sandbox.path("home/.local/state/alongside/companions");
+    let path = records.join(format!("{}.json", both[0].pid()));
+    let record = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+    (both, path, record)
+}
+
+#[test]
+fn stop_of_all_goes_on_after_one_that_cannot_be_stopped() {
+    let sandbox = Sandbox::new();
+    let ([first, second], path, mut record) = two_companions(&sandbox);
+    record["frontToken"] = "0".repeat(64).into();
+    std::fs::write(&path, record.to_string()).unwrap();
+    let output = sandbox.output(&["stop", "--all", "--json"]);
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    assert_eq!(second.wait().0, Some(0));
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(report["failed"][0]["pid"], first.pid(), "{report}");
+    let message = report["failed"][0]["message"].as_str().unwrap();
+    assert!(message.contains("refused the connection"), "{message}");
+    let error = sandbox.failure(&["stop", "--all"]);
+    assert!(
+        error.starts_with(&format!("alongside: cannot stop the companion (pid {}): ", first.pid())),
+        "{error}"
+    );
+}
+
+#[test]
+fn companion_that_ends_by_itself_is_not_a_failure_to_stop_it() {
+    let sandbox = Sandbox::new();
+    let ([first, second], path, mut record) = two_companions(&sandbox);
+    let hung = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap();
+    record["frontPort"] = hung.local_addr().unwrap().port().into();
+    std::fs::write(&path, record.to_string()).unwrap();
+    let stop = sandbox
+        .command(&["stop", "--all", "--json"])
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let (connection, _) = hung.accept().unwrap();
+    let pid = second.pid();
+    first.kill();
+    drop(connection);
+    let output = stop.wait_with_output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    assert_eq!(second.wait().0, Some(0));
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(report, json!({ "stopped": [pid], "failed": [] }));
 }
 
 #[test]

@@ -29,6 +29,24 @@ fn arguments(record: &Path) -> String {
     found
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn program_that_opens_the_page_does_not_stay_a_zombie() {
+    let (mut sandbox, record) = with_browser();
+    let browser = sandbox.path("browser-with-pid");
+    fs::write(
+        &browser,
+        "#!/bin/sh\necho $$ > \"$RECORD.new\"\nmv \"$RECORD.new\" \"$RECORD\"\n",
+    )
+    .unwrap();
+    fs::set_permissions(&browser, fs::Permissions::from_mode(0o755)).unwrap();
+    sandbox.set("BROWSER", browser.to_str().unwrap());
+    sandbox.set("RECORD", record.to_str().unwrap());
+    let _serving = sandbox.serve_with(&["--open"]);
+    let process = Path::new("/proc").join(arguments(&record).trim());
+    wait_for("the end of the process", || (!process.exists()).then_some(()));
+}
+
 fn has_secret(text: &str) -> bool {
     text.split(|character: char| !character.is_ascii_hexdigit())
         .any(|run| run.len() >= 32)
