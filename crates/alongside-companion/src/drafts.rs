@@ -31,7 +31,7 @@ impl Companion {
         text: Arc<str>,
     ) -> Result<u64, CommitError> {
         self.update_draft(origin, id, move |review, deadline| {
-            Ok(Some(review.edit(&text, deadline)))
+            Ok(Some(review.edit(Arc::clone(&text), deadline)))
         })
         .await
     }

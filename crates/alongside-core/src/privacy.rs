@@ -6,6 +6,7 @@
 use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::HashMap;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
@@ -39,8 +40,8 @@ const MAX_KNOWN: usize = 4000;
 #[derive(Debug, Default)]
 pub struct Privacy {
     configured: Vec<Source>,
-    /// Every move of the cursor asks again about all files that agents see.
-    known: RefCell<HashMap<PathBuf, Option<Rule>>>,
+    /// Every move of the cursor asks again about all files that agents see. By their text: a path is hashed and compared part by part.
+    known: RefCell<HashMap<OsString, Option<Rule>>>,
     platform: Platform,
 }
 
@@ -119,14 +120,14 @@ impl Privacy {
 
     fn rule_for_name(&self, path: &Path) -> Option<Rule> {
         let mut known = self.known.borrow_mut();
-        if let Some(rule) = known.get(path) {
+        if let Some(rule) = known.get(path.as_os_str()) {
             return rule.clone();
         }
         if known.len() >= MAX_KNOWN {
             known.clear();
         }
         let rule = self.find_rule(path);
-        known.insert(path.to_owned(), rule.clone());
+        known.insert(path.as_os_str().to_owned(), rule.clone());
         rule
     }
 

@@ -253,15 +253,16 @@ impl Review {
     }
 
     /// Replaces the whole draft with `text`.
-    pub fn edit(&self, text: &str, deadline: Deadline) -> DraftUpdate {
+    pub fn edit(&self, text: impl Into<Arc<str>>, deadline: Deadline) -> DraftUpdate {
+        let text = text.into();
         let hunks: Vec<Hunk> = self.draft.hunks().collect();
         let mut draft = self.draft.clone();
-        draft.edit(text, deadline);
+        draft.edit_from(self.text(), &text, deadline);
         let change = DraftChange {
-            text: TextChange::between(self.text(), text),
+            text: TextChange::between(self.text(), &text),
             hunks: HunkChange::between(&hunks, &draft.hunks().collect::<Vec<_>>()),
         };
-        let derived = Derived::computed(self.base, &draft);
+        let derived = Derived::edited(self.base, &draft, text);
         self.update(draft, derived, Update::Edited(change))
     }
 
@@ -272,7 +273,7 @@ impl Review {
             return Err(DecideError::Stale { id, version });
         }
         let text = TextChange::apply_all(self.text(), changes)?;
-        Ok(self.edit(&text, deadline))
+        Ok(self.edit(text, deadline))
     }
 
     pub fn decide_hunk(&self, hunk: HunkId, decision: HunkDecision) -> Result<DraftUpdate, DecideError> {
@@ -341,6 +342,14 @@ impl Derived {
     pub(crate) fn computed(base: BaseKind, draft: &Draft) -> Self {
         Self(Arc::new(OnceLock::from(Facts::of(base, draft))))
     }
+
+    /// Of a draft whose text is known, because the user typed it.
+    fn edited(base: BaseKind, draft: &Draft, text: Arc<str>) -> Self {
+        debug_assert_eq!(*draft.text(), *text);
+        let proposal = draft.proposal();
+        let text = if text == *proposal { proposal.clone() } else { text };
+        Self(Arc::new(OnceLock::from(Facts::with_text(base, draft, text))))
+    }
 }
 
 /// Drafts decide whether two reviews are equal.
@@ -354,7 +363,11 @@ impl Eq for Derived {}
 
 impl Facts {
     fn of(base: BaseKind, draft: &Draft) -> Self {
-        let text = draft.shared_text();
+        Self::with_text(base, draft, draft.shared_text())
+    }
+
+    /// `text` is the very proposal if they are equal.
+    fn with_text(base: BaseKind, draft: &Draft, text: Arc<str>) -> Self {
         let is_edited = !Arc::ptr_eq(&text, draft.proposal());
         Self {
             is_edited,

@@ -1,10 +1,8 @@
 //! Folding what the user typed into the segments it changes.
 
-use std::sync::Arc;
-
 use super::Deadline;
-use super::compare::line_changes;
-use super::lines::Text;
+use super::compare::{Shared, changes_between};
+use super::lines::{LineFinder, count_lines};
 use super::regions::{Cutter, Proximity, regions};
 use super::segment::{Builder, Edited, Segment, around};
 use super::{Draft, HunkId};
@@ -17,6 +15,11 @@ impl Draft {
     /// it is undone or dropped. Editing a conflict resolves it.
     pub fn edit(&mut self, text: &str, deadline: Deadline) {
         let previous = self.text();
+        self.edit_from(&previous, text, deadline);
+    }
+
+    /// The same, if the [text](Self::text) before is known.
+    pub(crate) fn edit_from(&mut self, previous: &str, text: &str, deadline: Deadline) {
         if previous == text {
             return;
         }
@@ -27,11 +30,13 @@ impl Draft {
         if text == &**self.base() {
             return self.settle_all(false);
         }
-        let changes = line_changes(&previous, text, deadline);
-        let text = Text::new(Arc::from(text));
+        let shared = Shared::by(previous, text);
+        let skipped = count_lines(previous.get(..shared.prefix).unwrap_or_default());
+        let changes = changes_between(previous, text, shared, skipped, deadline);
+        let mut typed_lines = LineFinder::new(text, skipped, shared.prefix);
         let mut regions = regions(&self.segments, Segment::text_lines, changes, Proximity::Inside);
         if let Some(last) = regions.last_mut() {
-            let typed = text.slice(&last.new);
+            let typed = typed_lines.slice(&last.new);
             // Nothing may follow an unterminated line, so everything below it becomes part of the same hunk.
             if !typed.is_empty() && !typed.ends_with('\n') {
                 last.extend_to_end(&self.segments);
@@ -50,7 +55,7 @@ impl Draft {
                 id: name_of(&concerned).unwrap_or_else(|| self.new_id()),
                 sides,
                 inside: concerned.into_iter().flat_map(Segment::into_proposed).collect(),
-                text: text.slice(&region.new).into(),
+                text: typed_lines.slice(&region.new).into(),
                 ancestor: None,
             };
             builder.push_edited(edited, &self.originals);

@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use memchr::memchr_iter;
+use memchr::{memchr_iter, memrchr_iter};
 
 use super::compare::Shared;
 
@@ -80,5 +80,74 @@ impl Text {
     /// The text of some lines.
     pub(super) fn slice(&self, lines: &Range<usize>) -> &str {
         self.text.get(self.bytes(lines)).unwrap_or_default()
+    }
+}
+
+/// Finds lines from one that is known, without an index of all of them: an edit concerns a few lines of a large text.
+pub(super) struct LineFinder<'text> {
+    text: &'text str,
+    /// A line, and where it starts.
+    line: usize,
+    start: usize,
+}
+
+impl<'text> LineFinder<'text> {
+    pub(super) fn new(text: &'text str, line: usize, start: usize) -> Self {
+        Self { text, line, start }
+    }
+
+    /// The text of some lines.
+    pub(super) fn slice(&mut self, lines: &Range<usize>) -> &'text str {
+        let start = self.start_of(lines.start);
+        let end = self.start_of(lines.end);
+        self.text.get(start..end).unwrap_or_default()
+    }
+
+    /// Where a line starts; the end of the text for the one after the last.
+    fn start_of(&mut self, line: usize) -> usize {
+        let bytes = self.text.as_bytes();
+        if let Some(after) = line.checked_sub(self.line + 1) {
+            let below = bytes.get(self.start..).unwrap_or_default();
+            let Some(index) = memchr_iter(b'\n', below).nth(after) else {
+                // The last line is unterminated: lines cannot be counted back from there.
+                return self.text.len();
+            };
+            self.start += index + 1;
+        } else if line < self.line {
+            let above = bytes.get(..self.start).unwrap_or_default();
+            // The first one ends the line above.
+            let found = memrchr_iter(b'\n', above).nth(self.line - line);
+            self.start = found.map_or(0, |index| index + 1);
+        }
+        self.line = line;
+        self.start
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_found_from_every_other_line() {
+        for text in ["", "a", "a\n", "a\nbc", "a\n\nbc\n\n", "\n\n\nd", "é\r\n😀\r\n"] {
+            let index = Text::new(text.into());
+            let count = index.line_count();
+            for known in 0..=count {
+                for lines in (0..=count).flat_map(|start| (start..=count).map(move |end| start..end)) {
+                    let start = index.bytes(&(known..known)).start;
+                    if known == count && !text.is_empty() && !text.ends_with('\n') {
+                        continue;
+                    }
+                    let mut finder = LineFinder::new(text, known, start);
+                    assert_eq!(
+                        finder.slice(&lines),
+                        index.slice(&lines),
+                        "{text:?} {lines:?} from {known}"
+                    );
+                    assert_eq!(finder.slice(&(0..count)), text, "{text:?} after {lines:?}");
+                }
+            }
+        }
     }
 }
