@@ -71,15 +71,18 @@ impl Programs {
     }
 }
 
-/// The floor keeps large buffers as alongside does (`memory.rs`): page faults are no part of the least that has to be done.
+/// Has glibc keep large buffers, as alongside does (`memory.rs`).
+pub(crate) const KEPT_BUFFERS: &[(&str, &str)] = &[
+    ("MALLOC_MMAP_THRESHOLD_", "33554432"),
+    ("MALLOC_TRIM_THRESHOLD_", "67108864"),
+    ("MALLOC_ARENA_MAX", "1"),
+];
+
+/// The floor keeps large buffers: page faults are no part of the least that has to be done.
 fn environment(subject: Subject) -> &'static [(&'static str, &'static str)] {
     match subject {
         Subject::Ours | Subject::Node | Subject::Rmcp => &[],
-        Subject::Floor | Subject::FloorAndWrite => &[
-            ("MALLOC_MMAP_THRESHOLD_", "33554432"),
-            ("MALLOC_TRIM_THRESHOLD_", "67108864"),
-            ("MALLOC_ARENA_MAX", "1"),
-        ],
+        Subject::Floor | Subject::FloorAndWrite => KEPT_BUFFERS,
     }
 }
 

@@ -13,6 +13,8 @@ use tempfile::TempDir;
 use tokio::process::Command;
 use tokio::signal::unix::{SignalKind, signal};
 
+use crate::subject::KEPT_BUFFERS;
+
 /// Set in the environment of the measuring process.
 const WORKER: &str = "ALONGSIDE_BENCH_WORKER";
 
@@ -39,6 +41,8 @@ pub fn supervise(arguments: impl Iterator<Item = OsString>) -> Result<ExitCode> 
     runtime.block_on(async {
         let mut worker = Command::new(own);
         worker.args(arguments).env(WORKER, "1");
+        // Otherwise the page faults of our own clients would be part of what large texts take. The programs have environments of their own.
+        worker.envs(KEPT_BUFFERS.iter().copied());
         let stopped = stop_signal()?;
         run(worker, stopped).await.map(ExitCode::from)
     })

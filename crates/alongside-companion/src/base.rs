@@ -34,12 +34,13 @@ pub(super) fn read(file_path: &str, buffer: Option<Arc<str>>) -> Result<Base, St
         return Ok(Base::Text(text));
     }
     // Before opening, because opening a pipe or a device has effects.
-    match fs::metadata(file_path) {
-        Ok(metadata) => check_kind(file_path, &metadata)?,
+    let metadata = match fs::metadata(file_path) {
+        Ok(metadata) => metadata,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Base::Missing),
         Err(error) => return Err(format!("Cannot access `{file_path}`: {error}.")),
-    }
-    let bytes = read_bytes(file_path)?;
+    };
+    check_kind(file_path, &metadata)?;
+    let bytes = read_bytes(file_path, metadata.len())?;
     if memchr::memchr(0, &bytes).is_some() {
         return Err(format!(
             "`{file_path}` is a binary file, so a change to it cannot be reviewed as text."
@@ -54,19 +55,38 @@ pub(super) fn read(file_path: &str, buffer: Option<Arc<str>>) -> Result<Base, St
     }
 }
 
-/// Reads a file. Another one may have taken its place after it was checked.
-fn read_bytes(file_path: &str) -> Result<Vec<u8>, String> {
+/// Reads a file that had this length. Another one may have taken its place since.
+fn read_bytes(file_path: &str, length: u64) -> Result<Vec<u8>, String> {
     let failed = |error: io::Error| format!("Cannot read `{file_path}`: {error}.");
-    let file = open(Path::new(file_path)).map_err(failed)?;
-    let metadata = file.metadata().map_err(failed)?;
-    check_kind(file_path, &metadata)?;
-    // One more byte shows that there is no more: without it, the text would be read in pieces that double.
-    let mut bytes = Vec::with_capacity(usize::try_from(metadata.len()).map_or(0, |length| length.saturating_add(1)));
+    let mut file = open(Path::new(file_path)).map_err(failed)?;
+    // Room for one more byte shows that there is no more.
+    let mut bytes = Vec::with_capacity(usize::try_from(length).map_or(0, |length| length.saturating_add(1)));
+    match read_once(&mut file, &mut bytes) {
+        // All of it, with one system call. A pipe has no length.
+        Ok(()) if length > 0 && bytes.len() as u64 == length => return Ok(bytes),
+        // An error that is still there is returned below.
+        Ok(()) | Err(_) => check_kind(file_path, &file.metadata().map_err(failed)?)?,
+    }
     file.take(MAX_BASE_BYTES + 1).read_to_end(&mut bytes).map_err(failed)?;
     if bytes.len() as u64 > MAX_BASE_BYTES {
         return Err(too_large(file_path, bytes.len() as u64));
     }
     Ok(bytes)
+}
+
+/// Reads at most what there is room for.
+#[cfg(unix)]
+fn read_once(file: &mut fs::File, bytes: &mut Vec<u8>) -> io::Result<()> {
+    rustix::io::read(&*file, rustix::buffer::spare_capacity(bytes))?;
+    Ok(())
+}
+
+#[cfg(not(unix))]
+fn read_once(file: &mut fs::File, bytes: &mut Vec<u8>) -> io::Result<()> {
+    bytes.resize(bytes.capacity(), 0);
+    let read = file.read(bytes);
+    bytes.truncate(*read.as_ref().unwrap_or(&0));
+    read.map(drop)
 }
 
 /// Opens without waiting for the other end of a pipe.
@@ -142,6 +162,25 @@ mod tests {
         assert_eq!(look(&file), Ok(Base::Text("\u{feff}one\r\ntwo".into())));
     }
 
+    /// It may be written, or replaced, after its length is known.
+    #[test]
+    fn file_is_read_whole_whatever_its_length_was() {
+        let scratch = tempfile::tempdir().unwrap();
+        let file = scratch.path().join("a.txt");
+        for content in [String::new(), "text".to_owned(), "long ".repeat(100_000)] {
+            fs::write(&file, &content).unwrap();
+            for length in [0, 3, 4, 5, 1 << 20] {
+                let bytes = read_bytes(file.to_str().unwrap(), length).unwrap();
+                assert!(
+                    bytes == content.as_bytes(),
+                    "{} of {} bytes",
+                    bytes.len(),
+                    content.len()
+                );
+            }
+        }
+    }
+
     #[test]
     fn unsaved_text_takes_precedence_over_the_file() {
         assert_eq!(
@@ -194,8 +233,10 @@ mod tests {
         );
         assert!(look(&pipe).unwrap_err().contains("is not a regular file"));
         // It may take the place of a file after the check.
-        let opened = read_bytes(pipe.to_str().unwrap());
-        assert!(opened.unwrap_err().contains("is not a regular file"));
+        for length in [0, 7] {
+            let opened = read_bytes(pipe.to_str().unwrap(), length);
+            assert!(opened.unwrap_err().contains("is not a regular file"));
+        }
     }
 
     #[test]
