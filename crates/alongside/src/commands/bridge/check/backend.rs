@@ -132,7 +132,7 @@ impl CheckBackend {
                 Response::ReviewGet(self.attempt(|core| core.review(review).map(ReviewTexts::from))?)
             }
             Request::ReviewEdit(edit) => Response::ReviewEdit(self.attempt(|core| {
-                let update = core.review(edit.review)?.edit(&edit.content, None);
+                let update = core.review(edit.review)?.edit(edit.content.clone(), None);
                 core.update_draft(update)?;
                 core.review(edit.review).map(ReviewSummary::from)
             })?),
