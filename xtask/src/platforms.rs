@@ -126,16 +126,14 @@ fn check_program(toolchain: &Toolchain, target: &Target) -> Result<(), String> {
     ))
 }
 
-/// A Mac makes its own packages, and who develops on Windows has the tasks that need nothing else.
+/// Compiles what the workspace's default leaves out: the tasks, because a Mac makes its own packages and Windows has those that need nothing
+/// else, and on Linux the tests with real programs too.
 fn check_tasks(toolchain: &Toolchain, target: &Target) -> Result<(), String> {
-    let is_linux = target.triple.contains("linux");
-    if is_linux {
-        return Ok(());
+    let mut arguments = vec!["--package", "xtask", "--all-targets"];
+    if target.triple.contains("linux") {
+        arguments.extend(["--package", "alongside-e2e"]);
     }
-    run(with_denied_warnings(
-        toolchain.cargo("check", target),
-        &["--package", "xtask", "--all-targets"],
-    ))
+    run(with_denied_warnings(toolchain.cargo("check", target), &arguments))
 }
 
 /// Not with a compiler flag, which would apply to the standard library too.
@@ -320,7 +318,7 @@ mod tests {
         let directory = target_directory().unwrap();
         for (script, complaint) in [
             ("trap '' INT; exec sleep 60", "did not end within 1 s"),
-            // Whoever started the tests may ignore Ctrl-C, and a shell cannot change that.
+            // The tests may have been started with Ctrl-C ignored, and a shell cannot change that.
             (
                 "exec perl -e '$SIG{INT} = \"DEFAULT\"; sleep 60'",
                 "it printed: nothing within 1 s",
