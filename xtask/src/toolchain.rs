@@ -60,6 +60,13 @@ const MINGW: [Need; 1] = [Need {
     package: "gcc-mingw-w64-x86-64-posix",
 }];
 
+/// For Zig, if it is not in the cache.
+const PIP: [Need; 1] = [Need {
+    program: "python3",
+    check_arguments: "-m pip --version",
+    package: "python3-pip",
+}];
+
 /// Each checkout adds its own crates to what all share; cargo removes nothing.
 const MAX_TARGET_BYTES: u64 = 15 << 30;
 
@@ -299,6 +306,7 @@ fn zig() -> Result<PathBuf, String> {
     let requirements = root().join("e2e/platforms/requirements.txt");
     let recipe = fs::read(&requirements).map_err(|error| format!("cannot read {}: {error}", requirements.display()))?;
     cache::fill("zig", &recipe, |directory| {
+        machine::require(&PIP)?;
         let mut pip = Command::new("python3");
         pip.args([
             "-m",
@@ -314,7 +322,7 @@ fn zig() -> Result<PathBuf, String> {
         .arg("--requirement")
         .arg(&requirements)
         .stdin(Stdio::null());
-        run(pip).map_err(|reason| format!("{reason}; this needs python3 with pip (Debian: python3-pip)"))
+        run(pip)
     })
 }
 
