@@ -136,6 +136,10 @@ const PROOFS: [Proof; 15] = [
                 "windows/processes",
                 "agent_ends_with_all_its_processes_when_the_companion_is_killed",
             ),
+            (
+                "windows/processes",
+                "editors_command_ends_with_all_its_processes_when_install_is_interrupted",
+            ),
         ],
     ),
     (
