@@ -4,6 +4,7 @@ use std::env;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::{Duration, Instant};
 
 use crate::{cargo, npm, release_binary, root, run, target_directory};
 
@@ -46,7 +47,7 @@ impl Options {
 
 /// Measures, or only writes what was measured into the documents.
 pub(crate) fn bench(arguments: &[String]) -> Result<(), String> {
-    let start = std::time::Instant::now();
+    let start = Instant::now();
     let options = Options::parse(arguments)?;
     run(cargo(&[
         "build",
@@ -83,10 +84,9 @@ pub(crate) fn bench(arguments: &[String]) -> Result<(), String> {
         command.env("ALONGSIDE_BENCH_RMCP", rmcp);
         command.env("ALONGSIDE_BENCH_FLOOR", built.join("floor"));
     }
-    println!(
-        "xtask: built in {} s; measuring takes six minutes",
-        start.elapsed().as_secs()
-    );
+    if let Some(expected) = expected(options.measures, start.elapsed()) {
+        println!("xtask: {expected}");
+    }
     let status = command
         .status()
         .map_err(|error| format!("cannot start the benchmark: {error}"))?;
@@ -95,6 +95,11 @@ pub(crate) fn bench(arguments: &[String]) -> Result<(), String> {
     } else {
         Err("it did not finish, or has no conclusion; see above".to_owned())
     }
+}
+
+/// What to expect after the build, if anything is measured.
+fn expected(measures: bool, build: Duration) -> Option<String> {
+    measures.then(|| format!("built in {} s; measuring takes six minutes", build.as_secs()))
 }
 
 /// The commit of the sources, and whether they differ from it. `None` without git.
@@ -171,5 +176,7 @@ mod tests {
     #[test]
     fn writing_measures_nothing() {
         assert!(!parse(&["--write"]).unwrap().measures);
+        assert_eq!(expected(false, Duration::ZERO), None);
+        assert!(expected(true, Duration::ZERO).is_some());
     }
 }

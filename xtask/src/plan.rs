@@ -56,6 +56,11 @@ impl Plan {
         self.steps.push(together);
     }
 
+    #[cfg(test)]
+    pub(crate) fn names(&self) -> Vec<&'static str> {
+        self.steps.iter().flatten().map(|(name, _)| *name).collect()
+    }
+
     /// Runs all steps and prints the results.
     pub(crate) fn run(self) -> ExitCode {
         let count = self.steps.len();

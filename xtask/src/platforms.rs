@@ -1,5 +1,8 @@
 //! Other systems: the program is compiled for all of them, and runs where this machine can run it.
 
+#[cfg(test)]
+mod claims;
+
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -126,16 +129,14 @@ fn check_program(toolchain: &Toolchain, target: &Target) -> Result<(), String> {
     ))
 }
 
-/// A Mac makes its own packages, and who develops on Windows has the tasks that need nothing else.
+/// Compiles what the workspace's default leaves out: the tasks, because a Mac makes its own packages and Windows has those that need nothing
+/// else, and on Linux the tests with real programs too.
 fn check_tasks(toolchain: &Toolchain, target: &Target) -> Result<(), String> {
-    let is_linux = target.triple.contains("linux");
-    if is_linux {
-        return Ok(());
+    let mut arguments = vec!["--package", "xtask", "--all-targets"];
+    if target.triple.contains("linux") {
+        arguments.extend(["--package", "alongside-e2e"]);
     }
-    run(with_denied_warnings(
-        toolchain.cargo("check", target),
-        &["--package", "xtask", "--all-targets"],
-    ))
+    run(with_denied_warnings(toolchain.cargo("check", target), &arguments))
 }
 
 /// Not with a compiler flag, which would apply to the standard library too.
@@ -310,8 +311,6 @@ fn run_windows(toolchain: &Toolchain) -> Result<Verdict, String> {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
-
     use super::*;
 
     #[cfg(unix)]
@@ -320,7 +319,7 @@ mod tests {
         let directory = target_directory().unwrap();
         for (script, complaint) in [
             ("trap '' INT; exec sleep 60", "did not end within 1 s"),
-            // Whoever started the tests may ignore Ctrl-C, and a shell cannot change that.
+            // The tests may have been started with Ctrl-C ignored, and a shell cannot change that.
             (
                 "exec perl -e '$SIG{INT} = \"DEFAULT\"; sleep 60'",
                 "it printed: nothing within 1 s",
@@ -331,91 +330,6 @@ mod tests {
             program.args(["-c", script]);
             let reason = announces_and_ends(program, &directory.join("nothing"), Duration::from_secs(1)).unwrap_err();
             assert!(reason.contains(complaint), "{reason}");
-        }
-    }
-
-    /// The first table with a column for macOS, without the line below the head.
-    fn table(document: &str) -> Vec<Vec<String>> {
-        let text = fs::read_to_string(crate::root().join(document)).unwrap();
-        let lines = text
-            .lines()
-            .skip_while(|line| !(line.starts_with("| |") && line.contains("macOS")))
-            .take_while(|line| line.starts_with('|'))
-            .filter(|line| !line.starts_with("|---"));
-        lines
-            .map(|line| {
-                let cells = line.trim_matches('|').split('|');
-                cells.map(|cell| cell.trim().to_owned()).collect()
-            })
-            .collect()
-    }
-
-    /// A cell of docs/TESTING.md, as README.md shows it.
-    fn short(cell: &str) -> &str {
-        match cell {
-            "" => "–",
-            "not run" => "not run",
-            _ => "✓",
-        }
-    }
-
-    /// README.md has fewer rows than docs/TESTING.md and shorter words, but claims nothing else.
-    #[test]
-    fn platform_table_of_readme_is_the_one_of_the_tests() {
-        let (readme, testing) = (table("README.md"), table("docs/TESTING.md"));
-        let rows = [
-            ("compiles, with its tests, and links", "compiles, with its tests"),
-            ("compiles, with its tests, and links", "links"),
-            ("starts, is announced, stops", "starts, announces itself"),
-            (
-                "Gemini CLI's and Qwen Code's own code",
-                "Gemini CLI's and Qwen Code's own code",
-            ),
-            (
-                "npm, pip, .deb and archive install",
-                "packages: npm, pip, .deb and archive install",
-            ),
-            ("all agents, editors, the page", "editors, the page, the chat"),
-        ];
-        let find = |table: &[Vec<String>], start: &str| -> Vec<String> {
-            let row = table.iter().find(|row| row[0].starts_with(start));
-            row.unwrap_or_else(|| panic!("no row begins with `{start}`")).clone()
-        };
-        for (in_readme, in_testing) in rows {
-            let (claimed, tested) = (find(&readme, in_readme), find(&testing, in_testing));
-            let tested: Vec<&str> = tested[1..].iter().map(|cell| short(cell)).collect();
-            assert_eq!(claimed[1..], tested, "{in_readme}");
-        }
-        let compared: BTreeSet<&str> = rows.iter().map(|(row, _)| *row).collect();
-        assert_eq!(readme.len(), 1 + compared.len(), "a row is not compared");
-    }
-
-    /// Nothing here runs a program for macOS, so the tables claim no more than what is compiled and linked.
-    #[test]
-    fn platform_tables_claim_for_macos_what_is_built() {
-        for target in [&MAC_ARM, &MAC_INTEL] {
-            for targets in [&CHECKS[..], &LINKS[..]] {
-                assert!(
-                    targets.iter().any(|(_, there)| there.triple == target.triple),
-                    "{}",
-                    target.triple
-                );
-            }
-        }
-        for document in ["README.md", "docs/TESTING.md"] {
-            let table = table(document);
-            let head = table[0].last().unwrap();
-            assert_eq!(
-                head, "macOS, ARM and Intel (compiled and linked, not run)",
-                "{document}"
-            );
-            for row in &table[1..] {
-                let cell = row.last().unwrap();
-                let is_built = row[0].starts_with("compiles") || row[0] == "links";
-                // Rules that are the same code on every system.
-                let is_rule = cell == "unit tests, on Linux";
-                assert!(is_built || is_rule || cell == "not run", "{document}: {row:?}");
-            }
         }
     }
 }

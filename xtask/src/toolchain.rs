@@ -60,6 +60,13 @@ const MINGW: [Need; 1] = [Need {
     package: "gcc-mingw-w64-x86-64-posix",
 }];
 
+/// For Zig, if it is not in the cache.
+const PIP: [Need; 1] = [Need {
+    program: "python3",
+    check_arguments: "-m pip --version",
+    package: "python3-pip",
+}];
+
 /// Each checkout adds its own crates to what all share; cargo removes nothing.
 const MAX_TARGET_BYTES: u64 = 15 << 30;
 
@@ -140,7 +147,7 @@ impl Toolchain {
     /// Clippy on the crates of the workspace, in the repository root. `cargo clippy` would be the first one on the PATH, often that of
     /// the toolchain without sources.
     pub(crate) fn clippy(&self, target: &Target) -> Result<Command, String> {
-        let driver = self.rust.join("bin/clippy-driver");
+        let driver = self.rust.join(CLIPPY);
         if !driver.is_file() {
             return Err(format!(
                 "{} is missing; run `rustup component add clippy`",
@@ -188,7 +195,8 @@ fn rust() -> Result<PathBuf, String> {
     let number = number(&version)?;
     check_sysroot(&sysroot)?;
     // Checkouts with different compilers share the cache.
-    cache::fill(&format!("rust-{number}"), version.as_bytes(), |directory| {
+    let recipe = recipe(&version, &sysroot);
+    cache::fill(&format!("rust-{number}"), recipe.as_bytes(), |directory| {
         // First, because it is what may be missing.
         let sources = directory.join("sources");
         unpack_sources(&sources, number)?;
@@ -205,6 +213,12 @@ fn rust() -> Result<PathBuf, String> {
     })
 }
 
+/// What the copy is made from: the compiler, and Clippy if it is installed.
+fn recipe(version: &str, sysroot: &Path) -> String {
+    let has_clippy = sysroot.join(CLIPPY).is_file();
+    format!("{version}, {} Clippy", if has_clippy { "with" } else { "without" })
+}
+
 /// A compiler that the system's packages installed has no directory of its own that could be copied.
 fn check_sysroot(sysroot: &Path) -> Result<(), String> {
     if [Path::new("/"), Path::new("/usr"), Path::new("/usr/local")].contains(&sysroot) {
@@ -218,6 +232,9 @@ fn check_sysroot(sysroot: &Path) -> Result<(), String> {
 }
 
 const LIBRARY: &str = "lib/rustlib/src/rust/library";
+
+/// A component that can be added to an installed compiler.
+const CLIPPY: &str = "bin/clippy-driver";
 
 /// The number in `rustc 1.95.0 (59807616e 2026-04-14)`.
 fn number(version: &str) -> Result<&str, String> {
@@ -289,6 +306,7 @@ fn zig() -> Result<PathBuf, String> {
     let requirements = root().join("e2e/platforms/requirements.txt");
     let recipe = fs::read(&requirements).map_err(|error| format!("cannot read {}: {error}", requirements.display()))?;
     cache::fill("zig", &recipe, |directory| {
+        machine::require(&PIP)?;
         let mut pip = Command::new("python3");
         pip.args([
             "-m",
@@ -304,7 +322,7 @@ fn zig() -> Result<PathBuf, String> {
         .arg("--requirement")
         .arg(&requirements)
         .stdin(Stdio::null());
-        run(pip).map_err(|reason| format!("{reason}; this needs python3 with pip (Debian: python3-pip)"))
+        run(pip)
     })
 }
 
@@ -343,6 +361,17 @@ mod tests {
             "{reason}"
         );
         assert_eq!(check_sysroot(Path::new("/usr/local/rustup/toolchains/1.95.0")), Ok(()));
+    }
+
+    #[test]
+    fn copy_without_clippy_is_replaced_once_clippy_is_installed() {
+        let sysroot = crate::target_directory().unwrap().join("toolchain-recipe");
+        cache::remove(&sysroot).unwrap();
+        fs::create_dir_all(sysroot.join("bin")).unwrap();
+        let without = recipe("rustc 1.95.0", &sysroot);
+        assert_eq!(without, recipe("rustc 1.95.0", &sysroot));
+        fs::write(sysroot.join(CLIPPY), "").unwrap();
+        assert_ne!(without, recipe("rustc 1.95.0", &sysroot));
     }
 
     #[test]

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::plugins::PluginFiles;
 
-/// Read by the extension's `program.ts`.
+/// Read by the extension's `candidates.ts`.
 const RECEIPT: &str = "extension/.alongside-installed.json";
 
 /// The package, or `None` if a file is missing from the embedded ones.

@@ -153,7 +153,11 @@ fn hooks_are_undone(sandbox: &Sandbox, started: &Path) {
 
 /// Starts a companion, and stops it with a signal to what was started.
 fn serves_until(sandbox: &Sandbox, started: &Path, signal: Signal) {
-    let mut command = sandbox.command(started);
+    command_serves_until(sandbox, sandbox.command(started), started, signal);
+}
+
+/// The same with a command that has arguments. `program` reports the state.
+fn command_serves_until(sandbox: &Sandbox, mut command: Command, program: &Path, signal: Signal) {
     command.args(["serve", "--json"]).stdout(Stdio::piped());
     let mut child = command.spawn().expect("start the companion");
     let mut line = String::new();
@@ -167,7 +171,7 @@ fn serves_until(sandbox: &Sandbox, started: &Path, signal: Signal) {
         !announced.is_empty() && announced.iter().all(|file| file.is_file()),
         "{ready}"
     );
-    let status = json(sandbox.command(started).args(["status", "--json"]));
+    let status = json(sandbox.command(program).args(["status", "--json"]));
     assert_eq!(status["companions"][0]["pid"], ready["pid"], "{status}");
     let pid = i32::try_from(child.id())
         .ok()
@@ -196,6 +200,7 @@ fn plugins_start(sandbox: &Sandbox, started: &Path, program: &Path) {
     let mut alone = Command::new(&recorded);
     alone.env_clear().arg("--version").stdin(Stdio::null());
     assert_eq!(run(&mut alone).trim(), format!("alongside {VERSION}"));
+    serves_until(sandbox, &recorded, Signal::INT);
     let status = json(
         sandbox
             .command(started)
@@ -221,11 +226,14 @@ fn helix_starts(sandbox: &Sandbox, started: &Path, program: &Path) {
     let mut arguments: Vec<String> = server["args"].as_array().expect("a list").iter().map(text).collect();
     assert_eq!(arguments.pop().as_deref(), Some("lsp"));
     let mut command = Command::new(text(&server["command"]));
-    command.args(arguments).arg("--version").stdin(Stdio::null());
+    command.args(&arguments).arg("--version").stdin(Stdio::null());
     assert_eq!(
         run(command.env_clear().env("PATH", "/usr/bin:/bin")).trim(),
         format!("alongside {VERSION}")
     );
+    let mut command = sandbox.command(text(&server["command"]));
+    command.args(&arguments).env("PATH", "/usr/bin:/bin");
+    command_serves_until(sandbox, command, started, Signal::INT);
     let status = json(
         sandbox
             .command(started)

@@ -1,4 +1,4 @@
-//! The processes of an agent in the chat: they end with the agent and with the companion.
+//! The processes of an agent in the chat, which end with the agent and with the companion, and those of other commands that are given up.
 
 use std::fs;
 use std::process::{Child, Stdio};
@@ -10,14 +10,14 @@ use alongside_e2e::{TIMEOUT, Wine, eventually};
 const INNER: &str = "serve --json --name inner";
 
 /// A command as npm installs it: a script, which starts the program that does the work.
-fn install_command(wine: &Wine) {
+fn install_command(wine: &Wine, name: &str) {
     let script = format!("@C:\\alongside.exe {INNER} --workspace C:\\npm >nul\r\n");
-    fs::write(wine.drive("npm/mine.cmd"), script).expect("write a script");
+    fs::write(wine.drive("npm").join(name), script).expect("write a script");
 }
 
 /// A companion with an agent that is connecting.
 fn with_agent(wine: &Wine) -> (WineProcess, Child) {
-    install_command(wine);
+    install_command(wine, "mine.cmd");
     let settings = wine.drive("users/root/AppData/Roaming/alongside");
     fs::create_dir_all(&settings).expect("create a directory");
     fs::write(settings.join("config.toml"), "[agents.mine]\ncommand = ['mine']\n").expect("write settings");
@@ -32,7 +32,7 @@ fn with_agent(wine: &Wine) -> (WineProcess, Child) {
 }
 
 fn all_ended(wine: &Wine) -> bool {
-    let left = || [wine.running(INNER), wine.running("mine.cmd")].concat();
+    let left = || [INNER, "mine.cmd", "code.cmd"].map(|part| wine.running(part)).concat();
     let ended = eventually(TIMEOUT, || left().is_empty().then_some(()));
     // For the next test.
     left().into_iter().for_each(interrupt);
@@ -62,7 +62,7 @@ fn agent_ends_with_all_its_processes_when_the_companion_is_killed() {
 #[test]
 fn program_that_doctor_tries_ends_with_all_its_processes() {
     let wine = Wine::new();
-    install_command(&wine);
+    install_command(&wine, "mine.cmd");
     let command = [
         "set TERM_PROGRAM=vscode",
         r"set GEMINI_CLI_IDE_WORKSPACE_PATH=C:\proj",
@@ -77,4 +77,23 @@ fn program_that_doctor_tries_ends_with_all_its_processes() {
     let printed = String::from_utf8_lossy(&printed);
     assert!(started.is_some() && printed.contains("did not respond"), "{printed}");
     assert!(all_ended(&wine), "the program is still running");
+}
+
+/// The editor's command is in a console of its own, which Ctrl-C does not reach.
+#[test]
+fn editors_command_ends_with_all_its_processes_when_install_is_interrupted() {
+    let wine = Wine::new();
+    install_command(&wine, "code.cmd");
+    // It passes the exit code on, and only the program's command line has its arguments.
+    fs::write(wine.drive("npm/setup.cmd"), "@C:\\alongside.exe install vscode\r\n").expect("write a script");
+    let mut setup = wine.command("cmd");
+    setup.args(["/d", "/c", "setup"]).stdout(Stdio::null());
+    let setup = setup.spawn().expect("start the installation");
+    let started = eventually(TIMEOUT, || (wine.running(INNER).len() == 1).then_some(()));
+    let installing = wine.running("alongside.exe install");
+    installing.iter().copied().for_each(interrupt);
+    let ended = all_ended(&wine);
+    assert!(started.is_some() && installing.len() == 1, "{installing:?}");
+    assert!(ended, "the editor's command is still running");
+    assert_eq!(finished(setup).status.code(), Some(130));
 }

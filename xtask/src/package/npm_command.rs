@@ -3,8 +3,12 @@
 use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, TryRecvError};
+use std::thread;
+use std::time::Duration;
 
 use super::{copy, output, stage, write};
 use crate::{npm, root};
@@ -19,6 +23,11 @@ print(sys.stdin.readline(), end="", flush=True)
 
 /// Node runs this before the command's code, and what is in it after that code.
 const NODE_IS_DONE: &str = "setImmediate(() => require('node:fs').writeFileSync(process.env.DONE, ''));\n";
+
+/// Node ends instead, as if it had crashed. The program still waits for it.
+const NODE_CRASHES: &str = "setImmediate(() => process.kill(process.pid, 'SIGKILL'));\n";
+
+const TIMEOUT: Duration = Duration::from_mins(1);
 
 /// The packages as npm installs them, with that script as the program. Returns the command.
 fn install(name: &str) -> PathBuf {
@@ -37,21 +46,72 @@ fn install(name: &str) -> PathBuf {
     command
 }
 
+/// Node and the program that it starts.
+struct Started {
+    node: Child,
+    stdin: ChildStdin,
+    /// What they print. Disconnected once both have ended.
+    lines: Receiver<String>,
+}
+
+impl Started {
+    /// Starts npm's command. Node runs this code before the command's.
+    fn new(name: &str, before: &str) -> Self {
+        let command = install(name);
+        let directory = command.parent().unwrap();
+        let (script, done) = (directory.join("before.js"), directory.join("done"));
+        write(&script, before).unwrap();
+        assert!(Command::new("mkfifo").arg(&done).status().unwrap().success());
+        let mut node = Command::new(npm::node());
+        node.arg("--require").arg(&script).arg(&command).env("DONE", &done);
+        // A group of their own, with which both can be ended.
+        node.process_group(0).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut node = node.spawn().unwrap();
+        let (stdin, stdout) = (node.stdin.take().unwrap(), node.stdout.take().unwrap());
+        let (send, lines) = mpsc::channel();
+        // It ends with the programs.
+        thread::spawn(move || {
+            let lines = BufReader::new(stdout).lines().map_while(Result::ok);
+            lines.for_each(|line| drop(send.send(line)));
+        });
+        Self { node, stdin, lines }
+    }
+
+    /// Ends both. The program's parent may have ended already.
+    fn kill(&mut self) {
+        let group = format!("-{}", self.node.id());
+        let _ = Command::new("kill").args(["-KILL", "--", &group]).status();
+        let _ = self.node.wait();
+    }
+}
+
+impl Drop for Started {
+    fn drop(&mut self) {
+        // The id of a group that has ended may be another one's.
+        if self.lines.try_recv() != Err(TryRecvError::Disconnected) {
+            self.kill();
+        }
+    }
+}
+
 /// Node has a file description of a pipe in common with the program: if Node makes it non-blocking, the program's read fails.
 #[test]
 fn program_behind_npms_command_waits_for_input_from_a_pipe() {
-    let command = install("npm-command-test");
-    let directory = command.parent().unwrap();
-    let (before, done) = (directory.join("before.js"), directory.join("done"));
-    write(&before, NODE_IS_DONE).unwrap();
-    assert!(Command::new("mkfifo").arg(&done).status().unwrap().success());
-    let mut node = Command::new(npm::node());
-    node.arg("--require").arg(&before).arg(&command).env("DONE", &done);
-    let mut child = node.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
-    let mut stdin = child.stdin.take().unwrap();
-    let mut printed = BufReader::new(child.stdout.take().unwrap()).lines();
-    assert_eq!(printed.next().unwrap().unwrap(), "True", "a read blocks");
-    stdin.write_all(b"hello\n").unwrap();
-    assert_eq!(printed.next().unwrap().unwrap(), "hello");
-    assert!(child.wait().unwrap().success());
+    let mut started = Started::new("npm-command-test", NODE_IS_DONE);
+    let printed = |started: &Started| started.lines.recv_timeout(TIMEOUT);
+    assert_eq!(printed(&started).as_deref(), Ok("True"), "a read blocks");
+    started.stdin.write_all(b"hello\n").unwrap();
+    assert_eq!(printed(&started).as_deref(), Ok("hello"));
+    assert_eq!(printed(&started), Err(RecvTimeoutError::Disconnected));
+    assert!(started.node.wait().unwrap().success());
+}
+
+/// Then nothing is printed, and nothing would end the program.
+#[test]
+fn program_ends_with_a_failed_test_of_npms_command() {
+    let mut started = Started::new("npm-command-crash-test", NODE_CRASHES);
+    assert!(!started.node.wait().unwrap().success());
+    assert_eq!(started.lines.try_recv(), Err(TryRecvError::Empty), "the program waits");
+    started.kill();
+    assert_eq!(started.lines.recv_timeout(TIMEOUT), Err(RecvTimeoutError::Disconnected));
 }
