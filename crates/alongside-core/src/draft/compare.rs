@@ -7,10 +7,11 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
+use foldhash::fast::RandomState;
 use similar::{Algorithm, DiffTag, capture_diff_slices_deadline};
 
 use super::Deadline;
-use super::lines::count_lines;
+use super::lines::{count_lines, lines_of};
 
 /// A range of lines and the lines that replace it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,14 +57,15 @@ pub(super) fn changes_between(old: &str, new: &str, shared: Shared, skipped: usi
 }
 
 fn changed_lines(old: &str, new: &str, deadline: Deadline) -> Vec<Change> {
-    // The search compares numbers, which is fast; each line is hashed once, here.
-    let mut numbers: HashMap<&str, usize> = HashMap::new();
+    // The search compares numbers, which is fast; each line is hashed once, here. Most lines are on both sides.
+    let mut numbers: HashMap<&str, usize, RandomState> =
+        HashMap::with_capacity_and_hasher(count_lines(old), RandomState::default());
     let mut number = |line| {
         let next = numbers.len();
         *numbers.entry(line).or_insert(next)
     };
-    let old: Vec<usize> = old.split_inclusive('\n').map(&mut number).collect();
-    let new: Vec<usize> = new.split_inclusive('\n').map(&mut number).collect();
+    let old: Vec<usize> = lines_of(old).map(&mut number).collect();
+    let new: Vec<usize> = lines_of(new).map(&mut number).collect();
     let mut found = Changes::default();
     let (mut old_done, mut new_done) = (0, 0);
     for (old_anchor, new_anchor) in anchors(&old, &new, numbers.len()) {

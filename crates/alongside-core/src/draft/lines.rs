@@ -13,6 +13,18 @@ pub(super) fn count_lines(text: &str) -> usize {
     ended + usize::from(!text.is_empty() && !text.ends_with('\n'))
 }
 
+/// The lines, as `split_inclusive` returns them, but found many bytes at a time.
+pub(super) fn lines_of(text: &str) -> impl Iterator<Item = &str> {
+    let ended = memchr_iter(b'\n', text.as_bytes()).map(|index| index + 1);
+    let unterminated = (!text.is_empty() && !text.ends_with('\n')).then_some(text.len());
+    let mut start = 0;
+    ended.chain(unterminated).map(move |end| {
+        let line = text.get(start..end).unwrap_or_default();
+        start = end;
+        line
+    })
+}
+
 /// A text with an index of its lines.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Text {
@@ -127,6 +139,15 @@ impl<'text> LineFinder<'text> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn lines_join_to_the_same_text() {
+        for text in ["", "a", "a\n", "a\nbc", "\n\nbc\n\n", "é\r\n😀"] {
+            let lines: Vec<&str> = lines_of(text).collect();
+            assert_eq!(lines, text.split_inclusive('\n').collect::<Vec<_>>());
+            assert_eq!(lines.len(), count_lines(text));
+        }
+    }
 
     #[test]
     fn lines_are_found_from_every_other_line() {
