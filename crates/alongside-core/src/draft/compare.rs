@@ -4,10 +4,12 @@
 //! to `similar`'s Myers search, because that takes a deadline. `imara-diff` has none: two files of 200,000 lines made of
 //! few different lines keep it busy for half a minute.
 
-use std::collections::HashMap;
+use std::hash::BuildHasher;
 use std::ops::Range;
 
 use foldhash::fast::RandomState;
+use hashbrown::HashTable;
+use hashbrown::hash_table::Entry;
 use similar::{Algorithm, DiffTag, capture_diff_slices_deadline};
 
 use super::Deadline;
@@ -58,17 +60,12 @@ pub(super) fn changes_between(old: &str, new: &str, shared: Shared, skipped: usi
 
 fn changed_lines(old: &str, new: &str, deadline: Deadline) -> Vec<Change> {
     // The search compares numbers, which is fast; each line is hashed once, here. Most lines are on both sides.
-    let mut numbers: HashMap<&str, usize, RandomState> =
-        HashMap::with_capacity_and_hasher(count_lines(old), RandomState::default());
-    let mut number = |line| {
-        let next = numbers.len();
-        *numbers.entry(line).or_insert(next)
-    };
-    let old: Vec<usize> = lines_of(old).map(&mut number).collect();
-    let new: Vec<usize> = lines_of(new).map(&mut number).collect();
+    let mut numbers = Numbers::with_capacity(count_lines(old));
+    let old: Vec<u32> = lines_of(old).map(|line| numbers.of(line)).collect();
+    let new: Vec<u32> = lines_of(new).map(|line| numbers.of(line)).collect();
     let mut found = Changes::default();
     let (mut old_done, mut new_done) = (0, 0);
-    for (old_anchor, new_anchor) in anchors(&old, &new, numbers.len()) {
+    for (old_anchor, new_anchor) in anchors(&old, &new, numbers.lines.len()) {
         found.search(&old, old_done..old_anchor, &new, new_done..new_anchor, deadline);
         (old_done, new_done) = (old_anchor + 1, new_anchor + 1);
     }
@@ -76,17 +73,64 @@ fn changed_lines(old: &str, new: &str, deadline: Deadline) -> Vec<Change> {
     found.changes
 }
 
+/// A number for each different line. The table has only numbers, because it is read in random order: with the lines in it, that of a large
+/// file would not fit into the processor's caches.
+struct Numbers<'text> {
+    hasher: RandomState,
+    table: HashTable<u32>,
+    lines: Vec<&'text str>,
+}
+
+impl<'text> Numbers<'text> {
+    fn with_capacity(lines: usize) -> Self {
+        Self {
+            hasher: RandomState::default(),
+            table: HashTable::with_capacity(lines),
+            lines: Vec::with_capacity(lines),
+        }
+    }
+
+    fn of(&mut self, line: &'text str) -> u32 {
+        let Self { hasher, table, lines } = self;
+        let known = |number: u32| lines.get(index(number)).copied().unwrap_or_default();
+        let entry = table.entry(
+            hasher.hash_one(line),
+            |&number| known(number) == line,
+            |&number| hasher.hash_one(known(number)),
+        );
+        match entry {
+            Entry::Occupied(entry) => *entry.get(),
+            Entry::Vacant(entry) => {
+                let number = compact(lines.len());
+                entry.insert(number);
+                lines.push(line);
+                number
+            }
+        }
+    }
+}
+
+/// No text that fits into a message has more lines.
+fn compact(index: usize) -> u32 {
+    u32::try_from(index).unwrap_or(u32::MAX)
+}
+
+fn index(number: u32) -> usize {
+    number as usize
+}
+
 /// Lines that occur once on both sides, in the same order. They say more about what a change means than the shortest
 /// edit does, and little is left between them.
-fn anchors(old: &[usize], new: &[usize], distinct: usize) -> Vec<(usize, usize)> {
+fn anchors(old: &[u32], new: &[u32], distinct: usize) -> Vec<(usize, usize)> {
     let (old, new) = (single_places(old, distinct), single_places(new, distinct));
     let both = std::iter::zip(old, new).filter_map(|(old, new)| old.zip(new));
-    let mut candidates: Vec<(usize, usize)> = both.collect();
+    let mut candidates: Vec<(u32, u32)> = both.collect();
     candidates.sort_unstable();
     // The longest run with rising places on both sides: for each length, the candidate that ends a run of it earliest.
-    let mut ends: Vec<(usize, usize)> = Vec::new();
-    let mut before: Vec<Option<usize>> = Vec::with_capacity(candidates.len());
-    for (index, &(_, place)) in candidates.iter().enumerate() {
+    let mut ends: Vec<(u32, u32)> = Vec::new();
+    let mut before: Vec<Option<u32>> = Vec::with_capacity(candidates.len());
+    for (number, &(_, place)) in candidates.iter().enumerate() {
+        let number = compact(number);
         let length = ends.partition_point(|&(end, _)| end < place);
         before.push(
             length
@@ -95,28 +139,30 @@ fn anchors(old: &[usize], new: &[usize], distinct: usize) -> Vec<(usize, usize)>
                 .map(|&(_, last)| last),
         );
         match ends.get_mut(length) {
-            Some(end) => *end = (place, index),
-            None => ends.push((place, index)),
+            Some(end) => *end = (place, number),
+            None => ends.push((place, number)),
         }
     }
     let mut next = ends.last().map(|&(_, last)| last);
     let mut anchors = Vec::with_capacity(ends.len());
-    while let Some(index) = next {
-        anchors.extend(candidates.get(index));
-        next = before.get(index).copied().flatten();
+    while let Some(number) = next {
+        let anchor = candidates.get(index(number));
+        anchors.extend(anchor.map(|&(old, new)| (index(old), index(new))));
+        next = before.get(index(number)).copied().flatten();
     }
     anchors.reverse();
     anchors
 }
 
 /// The position of each line that occurs once.
-fn single_places(lines: &[usize], distinct: usize) -> Vec<Option<usize>> {
+fn single_places(lines: &[u32], distinct: usize) -> Vec<Option<u32>> {
     let mut places = vec![None; distinct];
     let mut repeated = vec![false; distinct];
     for (place, &line) in lines.iter().enumerate() {
+        let line = index(line);
         if let (Some(known), Some(repeated)) = (places.get_mut(line), repeated.get_mut(line)) {
             *known = if known.is_none() && !*repeated {
-                Some(place)
+                Some(compact(place))
             } else {
                 None
             };
@@ -132,14 +178,7 @@ struct Changes {
 }
 
 impl Changes {
-    fn search(
-        &mut self,
-        old: &[usize],
-        mut gone: Range<usize>,
-        new: &[usize],
-        mut come: Range<usize>,
-        deadline: Deadline,
-    ) {
+    fn search(&mut self, old: &[u32], mut gone: Range<usize>, new: &[u32], mut come: Range<usize>, deadline: Deadline) {
         while !gone.is_empty() && !come.is_empty() && old.get(gone.start) == new.get(come.start) {
             gone.start += 1;
             come.start += 1;

@@ -29,8 +29,8 @@ pub(crate) async fn link(common: &Common, target: PageTarget, open: bool) -> Res
     Ok(ExitCode::SUCCESS)
 }
 
-/// Opens a file with the system's default browser, without waiting for it. Called in a runtime, which waits for it. Not a login link: other users can read the
-/// browser's arguments.
+/// Opens a file with the system's default browser. The caller does not wait for it, but the runtime does. Not a login link: other users
+/// can read the browser's arguments.
 pub(crate) fn open_in_browser(file: &Path) -> Result<()> {
     let set = std::env::var("BROWSER").ok();
     let [name, argument] = browser(Platform::current(), set.as_deref(), file);
