@@ -1,4 +1,4 @@
-//! What is in the journal: [`Change`]s with their texts, and where the companion listens.
+//! What is in the journal: [`Change`](alongside_core::Change)s with their texts, and where the companion listens.
 
 use std::sync::Arc;
 
