@@ -309,11 +309,10 @@ fn run_windows(toolchain: &Toolchain) -> Result<Verdict, String> {
     second_attempt::run(command, || Ok(tests()))
 }
 
-#[cfg(test)]
+#[cfg(all(test, unix))]
 mod tests {
     use super::*;
 
-    #[cfg(unix)]
     #[test]
     fn program_that_hangs_is_killed() {
         let directory = target_directory().unwrap();
