@@ -76,6 +76,16 @@ fn without_auto_connect(sandbox: &Sandbox) {
     fs::write(&settings, values.to_string()).expect("write the settings");
 }
 
+/// The answer is stored a moment after Claude Code is connected.
+fn wait_until_it_connects_by_itself(sandbox: &Sandbox) {
+    let stored = eventually(TIMEOUT, || {
+        let text = fs::read_to_string(sandbox.path("home/.claude.json")).ok()?;
+        let values: Value = serde_json::from_str(&text).ok()?;
+        (values["autoConnectIde"] == true).then_some(())
+    });
+    stored.expect("the answer is not in the settings");
+}
+
 /// Chooses an entry of one of Claude Code's lists, above the marked one. It ignores keys for a moment after a list appears, so a key
 /// without an effect is repeated, as a user would do.
 fn choose_above(terminal: &Terminal, title: &str, entry: &str) {
@@ -110,6 +120,7 @@ fn claude_connects_by_itself_once_ide_was_answered() {
     choose_above(&scene.agent.terminal, "enable auto-connect", "Yes");
     scene.agent.terminal.wait_for_text("Connected to Alongside", TIMEOUT);
     scene.wait_until_connected();
+    wait_until_it_connects_by_itself(&sandbox);
 
     scene.agent.kill();
     scene.companion.wait_for_agents(0, TIMEOUT);
